@@ -55,10 +55,10 @@ def contenders(h: fs.Spectrum, background: np.ndarray, precision: str) -> dict[s
     return {
         **{f"jax {strategy}": version(strategy) for strategy in versions.VERSIONS},
         "jax tables": lambda: (
-            fs.spectra.compile(h, background, device="jax", precision=precision).shap_values
+            fs.SpectrumExplainer(h, background, device="jax", precision=precision).shap_values
         ),
         "native direct": lambda: lambda X: fs.spectra.shap_values(h, X, background, strategy="direct"),
-        "native tables": lambda: fs.spectra.compile(h, background).shap_values,
+        "native tables": lambda: fs.SpectrumExplainer(h, background).shap_values,
     }
 
 

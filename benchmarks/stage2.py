@@ -49,7 +49,7 @@ def check_equal(one: np.ndarray, other: np.ndarray, what: str) -> float:
 def background_is_free(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) -> dict[str, Any]:
     X = rows_of_bits(rng, 10_000)
     few, many = rows_of_bits(rng, 100), rows_of_bits(rng, 100_000)
-    tables = {"100": fs.spectra.compile(h, few), "100000": fs.spectra.compile(h, many)}
+    tables = {"100": fs.SpectrumExplainer(h, few), "100000": fs.SpectrumExplainer(h, many)}
     check_equal(
         tables["100"].shap_values(X[:20]), fs.spectra.shap_values(h, X[:20], few, strategy="direct"), "a, few"
     )
@@ -62,7 +62,8 @@ def background_is_free(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) ->
         {n: (lambda t=t: t.shap_values(X, n_jobs=n_jobs)) for n, t in tables.items()}, rounds=200
     )
     compiling = time_interleaved(
-        {"100": lambda: fs.spectra.compile(h, few), "100000": lambda: fs.spectra.compile(h, many)}, rounds=5
+        {"100": lambda: fs.SpectrumExplainer(h, few), "100000": lambda: fs.SpectrumExplainer(h, many)},
+        rounds=5,
     )
     print("(a) 10,000 rows explained, by the size of the background\n")
     print_table(
@@ -84,7 +85,7 @@ def background_is_free(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) ->
 
 def tables_against_direct(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) -> dict[str, Any]:
     X, background = rows_of_bits(rng, 400), rows_of_bits(rng, 400)
-    tables = fs.spectra.compile(h, background)
+    tables = fs.SpectrumExplainer(h, background)
     direct = fs.spectra.shap_values(h, X, background, strategy="direct")
     error = check_equal(tables.shap_values(X), direct, "b")
     found = time_interleaved(
@@ -117,7 +118,7 @@ def look_ups_per_row(rng: np.random.Generator) -> dict[str, Any]:
         line[list(bits)] = True
     h = fs.Spectrum(frequencies, rng.standard_normal(len(sets)))
     X, background = (rng.integers(0, 2, size=(200, 16)) for _ in range(2))
-    tables = fs.spectra.compile(h, background)
+    tables = fs.SpectrumExplainer(h, background)
     check_equal(tables.shap_values(X), fs.spectra.shap_values(h, X, background, strategy="direct"), "c")
     fewer = len(sets) / tables.n_tables
     print("(c) look-ups per row: all pairs and triples of 16 bits\n")

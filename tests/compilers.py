@@ -1,7 +1,8 @@
 """Compile the kernels for processors and systems that are not at hand: ``make test-compilers``.
 
 Zig, a package on PyPI, is a Clang with the headers of many systems. Nothing is linked or run: this only shows that the
-kernels compile for Windows, macOS and ARM. Bindings need the headers of Python there, and are left out.
+kernels compile for Windows, macOS and ARM. Bindings need the headers of Python there, and are left out: instead,
+a source takes the addresses of the functions that they bind.
 """
 
 from __future__ import annotations
@@ -23,6 +24,30 @@ TARGETS = {
     "x86_64-macos": ("-march=x86_64_v3",),
     "x86_64-windows-gnu": ("", "-march=x86_64_v3"),
 }
+# What a binding calls.
+BOUND = {
+    "bits": ("evaluate", "direct"),
+    "build": ("spectrum_tables", "cover", "group"),
+    "encode": ("encode<float>", "encode<double>", "remap"),
+    "leaves": ("find<float>", "find<double>"),
+    "nodes": ("are_trees", "levels<float>", "levels<double>", "pack"),
+    "numbers": ("parse_lines",),
+    "orders": ("interventional_orders",),
+    "products": ("components<float>", "components<double>", "subset_sums", "games"),
+    "stream": ("stream_values", "count_bottom_subtrees"),
+    "tables": ("explain<float>", "explain<double>", "histogram"),
+    "tree_blocks": ("cut_trees", "profile_trees"),
+    "tree_tables": ("fill_tables<float>", "fill_tables<double>"),
+    "walk": (
+        "interventional",
+        "path_dependent",
+        "interventional_pairs",
+        "path_dependent_pairs",
+        "predict",
+        "leaf_visits",
+    ),
+    "waves": ("train", "factors<float>", "factors<double>"),
+}
 OPTIONS = (
     "-std=c++20",
     "-O1",
@@ -33,12 +58,18 @@ OPTIONS = (
 )
 
 
-def sources() -> list[Path]:
-    """Return the kernels, without their bindings."""
-    return sorted(path for path in KERNELS.glob("*.cpp") if not path.stem.endswith("module"))
+def sources() -> dict[str, str]:
+    """Return a source for each family, by its name."""
+    found = {}
+    for path in sorted(KERNELS.glob("*_numpy.py")):
+        family = path.stem.removesuffix("_numpy")
+        header = KERNELS / ("walk_values.h" if family == "walk" else f"{family}.h")
+        uses = ", ".join(f"(const void*)&{function}" for function in BOUND[family])
+        found[family] = f'#include "{header}"\nnamespace fouriershap {{ const void* used[] = {{{uses}}}; }}\n'
+    return found
 
 
-def failure(target: str, option: str, source: Path) -> str:
+def failure(target: str, option: str, source: str) -> str:
     """Return what the compiler says, empty where it succeeds."""
     with TemporaryDirectory() as folder:
         command = [
@@ -51,7 +82,8 @@ def failure(target: str, option: str, source: Path) -> str:
             *OPTIONS,
             *filter(None, [option]),
         ]
-        command += ["-c", str(source), "-o", str(Path(folder) / "kernel.o")]
+        (Path(folder) / "kernel.cpp").write_text(source)
+        command += ["-c", str(Path(folder) / "kernel.cpp"), "-o", str(Path(folder) / "kernel.o")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else ""
 
@@ -62,8 +94,8 @@ def main() -> int:
     failed = 0
     with ThreadPoolExecutor(cpu_count()) as pool:
         for target, option in cases:
-            said = list(pool.map(partial(failure, target, option), sources()))
-            wrong = {source.name: text for source, text in zip(sources(), said, strict=True) if text}
+            said = list(pool.map(partial(failure, target, option), sources().values()))
+            wrong = {family: text for family, text in zip(sources(), said, strict=True) if text}
             failed += len(wrong)
             print(f"{target} {option or 'baseline'}: {'FAILED' if wrong else 'compiles'}", flush=True)
             for name, text in wrong.items():

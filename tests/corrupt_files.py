@@ -259,7 +259,7 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         more += [
             lambda: loaded + loaded,
             lambda: loaded.degree_profile(),
-            lambda: fs.spectra.compile(loaded, rows),
+            lambda: fs.SpectrumExplainer(loaded, rows),
         ]
         return shared + more
     if isinstance(loaded, fs.Waves):
@@ -270,22 +270,21 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         lambda: loaded.shap_interaction_values(rows, n_jobs=1),
         lambda: loaded.shap_interaction_values(rows, pairs=[(0, 1)], n_jobs=1),
     ]
-    if isinstance(loaded, fs.spectra.Tables):
-        return [*shared, lambda: repr(loaded.plan)]
     shared += [lambda: loaded(rows), lambda: loaded.frame(rows, top_k=2), lambda: csv_kinds(loaded, ())]
     shared += [lambda: loaded.predict(rows), lambda: repr(loaded.interactions(rows, 2, top_k=2))]
+    shared.append(lambda: repr(loaded.plan()))
     if loaded.kind in ("trees", "products"):
         shared += [lambda: loaded.plan(10), lambda: repr(loaded.fidelity)]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if loaded.kind == "black box":
         shared += [
-            lambda: repr(loaded.fit.candidates),
+            lambda: repr(loaded.fitted.candidates),
             lambda: repr(loaded.fidelity),
         ]
         shared += [
             lambda: float(loaded.fidelity),
-            lambda: loaded.fit.bit_names,
-            lambda: repr(loaded.fit.top_terms(3)),
+            lambda: loaded.fitted.bit_names,
+            lambda: repr(loaded.fitted.top_terms(3)),
         ]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if report:

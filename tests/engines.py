@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from models import CASES, frame
 
 IDS = ["name", "key"]
@@ -30,8 +31,8 @@ def make_explainer(which: str) -> tuple[Any, pd.DataFrame]:
         return fs.TreeExplainer(model, X).compile(), X
     if which == "black box":
         X = frame().drop(columns=["size"]).astype({"colour": str})
-        explainer = fs.BlackBoxExplainer(
-            lambda Z: Z["a"] * (Z["colour"] == "red") + Z["b"], X, method="trees", budget=300, min_fidelity=0
+        explainer = explain_fitted(
+            lambda Z: Z["a"] * (Z["colour"] == "red") + Z["b"], X, method="trees", budget=300
         )
         return explainer, X
     case = CASES[which.removesuffix(" groups")]["frame"]()

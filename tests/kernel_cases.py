@@ -300,11 +300,12 @@ def explain(draw: Draw) -> Case:
 def histogram(draw: Draw) -> Case:
     rng, n_rows = draw(generators()), draw(st.integers(1, 9000))
     layout = Layout(rng, n_rows, 3, 1, np.float64)
-    weights = rng.random(n_rows) if draw(st.booleans()) else np.empty(0)
+    n_channels = draw(st.integers(1, 5))
+    weights = rng.normal(size=(n_rows, n_channels)) if draw(st.booleans()) else np.empty((0, 1))
     offset = np.concatenate([[0], np.cumsum(layout.block_patterns, dtype=np.int64)])
     first, last = sorted(rng.integers(0, len(layout.block_base) + 1, size=2).tolist())
-    out = rng.random(offset[-1])
-    return Case((layout.blocks, *layout.codes, weights, offset, first, last, out), rtol=1e-12)
+    out = rng.random((offset[-1], weights.shape[1]))
+    return Case((layout.blocks, *layout.codes, weights, offset, first, last, out), rtol=1e-12, atol=1e-10)
 
 
 # products

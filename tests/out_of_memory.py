@@ -95,7 +95,7 @@ def fill() -> tuple[Any, ...]:
     quadrature_of = ones((1, 1)), zeros(8), whole(0, 8, dtype=i64)
     blocks = Bound("tree_tables.Blocks", (whole(BIG), *features, *leaf, *fails, *quadrature_of))
     layout = Bound("tree_tables.Layout", (zeros(1, i32), zeros(1, i64), zeros((1, 1), i32), 1))
-    return blocks, layout, zeros(BIG), whole(0, BIG, dtype=i64), 0, 1, zeros(8 * BIG), zeros(1)
+    return blocks, layout, zeros((BIG, 1)), whole(0, BIG, dtype=i64), 0, 1, zeros(8 * BIG), zeros((1, 1))
 
 
 def components() -> tuple[Any, ...]:

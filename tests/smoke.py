@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> None:
         explainer.save(saved)
         np.testing.assert_allclose(fs.load(saved).shap_values(X), wanted, atol=1e-5)
     h = fs.walsh_hadamard(lambda bits: 3.0 * bits[:, 0] * bits[:, 1] - bits[:, 2], n_bits=3)
-    tables = fs.spectra.compile(h, background=np.zeros((1, 3)))
+    tables = fs.SpectrumExplainer(h, background=np.zeros((1, 3)))
     np.testing.assert_allclose(tables.shap_values([[1, 1, 1]]), [[1.5, 1.5, -1.0]], atol=1e-9)
     said = subprocess.run(
         [sys.executable, "-m", "fouriershap.cli", "--version"], capture_output=True, text=True, check=True

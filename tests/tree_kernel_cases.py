@@ -145,9 +145,11 @@ def fill(draw: st.DrawFn) -> Case:
     blocks = reference_of("tree_blocks").cut_trees(trees, wanted, 256, 8, 0.7, 0.03, 1e-3)
     patterns, width = blocks["n_patterns"], coded.ensemble.values.shape[1]
     offset = np.concatenate([[0], np.cumsum(patterns, dtype=np.int64)])
-    histograms = (
-        rng.random(offset[-1]) / np.repeat(patterns, patterns) if draw(st.booleans()) else np.empty(0)
-    )
+    n_channels, histograms = draw(st.integers(1, 4)) if order == 1 else 1, np.empty((0, 1))
+    if draw(st.booleans()):
+        signs = rng.choice([-1.0, 1.0], size=n_channels)
+        histograms = rng.random((offset[-1], n_channels)) / np.repeat(patterns, patterns)[:, None] * signs
+    n_channels = histograms.shape[1]
     sizes = np.diff(blocks["player_start"])
     n_slots = int(sizes.max(initial=1)) if order == 1 else max(1, n_places(blocks["player_start"]))
     table_block = np.sort(np.concatenate([np.arange(len(patterns)), rng.integers(len(patterns), size=2)]))
@@ -156,13 +158,13 @@ def fill(draw: st.DrawFn) -> Case:
     for table, columns in enumerate(shown):
         for slot, place in enumerate(columns[columns < n_slots]):
             slots[table, place] = slot
-    sizes = patterns[table_block].astype(np.int64) * (8 * width)
+    sizes = patterns[table_block].astype(np.int64) * (8 * width * n_channels)
     table_offset = np.cumsum(sizes) - sizes
     names = reference_of("tree_tables").Blocks._fields[:10]
     leaves = [blocks[name] for name in names]
     bound = Bound("tree_tables.Blocks", (*leaves, coded.ensemble.values, *quadrature(SHAPLEY, 16)))
     layout = Bound("tree_tables.Layout", (table_block.astype(np.int32), table_offset, slots, order))
-    out = np.full(sizes.sum(), 7, dtype=dtype), np.full(len(blocks["leaf_node"]), 7.0)
+    out = np.full(sizes.sum(), 7, dtype=dtype), np.full((len(blocks["leaf_node"]), n_channels), 7.0)
     arguments = (bound, layout, histograms, offset, 0, len(table_block), *out)
     return Case(arguments, *((1e-5, 1e-5) if dtype == np.float32 else (1e-11, 1e-9)))
 

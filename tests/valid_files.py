@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._base import files as _io
 from models import CASES, numbers, target
 from wave_models import random_columns, random_rows, random_waves
@@ -104,11 +105,10 @@ def black_box(method: str) -> Callable[[], tuple[Any, Any]]:
         options: dict[str, Any] = {"groups": {"kind": ["kind_x", "kind_y"]}, "weights": np.arange(80) + 1.0}
         options |= {
             "budget": 250 if method == "trees" else 1500,
-            "min_fidelity": -np.inf,
             "random_state": 0,
             "n_jobs": 1,
         }
-        return fs.BlackBoxExplainer(predict, X, method=method, **options), X[:3]
+        return explain_fitted(predict, X, method=method, **options), X[:3]
 
     return make
 
@@ -121,12 +121,9 @@ def wide_waves(n_background: int) -> Callable[[], tuple[Any, Any]]:
         options: dict[str, Any] = {
             "method": "waves",
             "budget": 300,
-            "min_fidelity": -np.inf,
             "random_state": 0,
         }
-        return fs.BlackBoxExplainer(lambda rows: np.sin(rows[:, 0]), X[:n_background], data=X, **options), X[
-            :3
-        ]
+        return explain_fitted(lambda rows: np.sin(rows[:, 0]), X[:n_background], data=X, **options), X[:3]
 
     return make
 
@@ -192,7 +189,7 @@ def tables(memory: float | None, players: Any = None) -> Callable[[], tuple[Any,
         rng = np.random.default_rng(0)
         background = rng.integers(0, 2, size=(20, 10))
         weights = rng.random(20)
-        made = fs.spectra.compile(spectrum(), background, players=players, weights=weights, memory=memory)
+        made = fs.SpectrumExplainer(spectrum(), background, groups=players, weights=weights, memory=memory)
         return made, rng.integers(0, 2, size=(3, 10))
 
     return make

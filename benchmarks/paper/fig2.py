@@ -182,7 +182,7 @@ def _fourier(name: str, settings: Settings) -> dict[str, Any]:
 
 def _stage2(spectrum: fs.Spectrum, background: np.ndarray, method: str) -> Explain:
     if method == "tables":
-        return fs.spectra.compile(spectrum, background).shap_values
+        return fs.SpectrumExplainer(spectrum, background).shap_values
     return lambda X: fs.spectra.shap_values(spectrum, X, background, strategy="direct")
 
 

@@ -89,7 +89,7 @@ def _paper_setting(settings: Settings) -> dict[str, Any]:
     spectrum, once, queries = transform(predict, "sgemm", 0, settings.terms["sgemm"], settings.seed)
 
     def compiled(background: np.ndarray) -> Explain:
-        return fs.spectra.compile(spectrum, background).shap_values
+        return fs.SpectrumExplainer(spectrum, background).shap_values
 
     return _timed(settings, compiled, compiled) | {
         "terms": len(spectrum),

@@ -34,7 +34,7 @@ class Dataset:
     feature_names : tuple of str
         One per bit.
     players : ndarray, shape (n_bits,), int32
-        The player that owns each bit: bits of one one-hot group share one. Fits `fouriershap.spectra.compile`.
+        The player that owns each bit: bits of one one-hot group share one. Fits `fouriershap.spectra.shap_values`.
     player_names : tuple of str
     citation : str
     """

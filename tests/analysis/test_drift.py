@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap.analysis.moments import Moments, interval, student_quantile
 from oracles import coalition_values, interaction_matrix, shap_values, variance_freedom
 
@@ -45,7 +46,7 @@ def explainer_of(kind: str, background: np.ndarray) -> tuple[Any, Any]:
         return rows[:, 0] * rows[:, 1] + rows[:, 2]
 
     bits = (background > 0).astype(float)
-    return fs.BlackBoxExplainer(model, bits, method="enumerate"), model
+    return explain_fitted(model, bits, method="enumerate"), model
 
 
 @pytest.mark.parametrize("kind", ["trees", "products", "spectrum", "black box"])

@@ -12,6 +12,7 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 from sklearn.linear_model import LinearRegression
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from oracles import coalition_values, shapley_values
 
 
@@ -99,7 +100,7 @@ def test_spectra_and_black_boxes_are_the_definition_too() -> None:
     truth = sage(spectrum, X, y, background, squared).mean(axis=0)
     found = fs.Explainer(spectrum, background).importance(X, y)
     np.testing.assert_allclose(found.values[:, 0], truth, atol=1e-9)
-    box = fs.BlackBoxExplainer(
+    box = explain_fitted(
         lambda rows: spectrum(rows.astype(np.uint8)), background.astype(float), method="enumerate"
     )
     found = box.importance(X.astype(float), y)

@@ -17,6 +17,7 @@ import pytest
 
 import fouriershap as fs
 from asking_models import Counting, fingerprint, not_asked
+from fitted_models import explain_fitted
 
 BITS = np.random.default_rng(0).integers(0, 2, size=(60, 6))
 OPTIONS = {"method": "enumerate", "budget": 100, "batch_size": 10}
@@ -29,11 +30,11 @@ def total(rows):
 @functools.cache
 def n_asked():
     """Rows that a fit asks which knows nothing yet: all 64, and some of them again."""
-    return fs.BlackBoxExplainer(total, BITS, n_jobs=1, **OPTIONS).fidelity.n_queries
+    return explain_fitted(total, BITS, n_jobs=1, **OPTIONS).fidelity.n_queries
 
 
 def fit(model, path, data=BITS, **more):
-    return fs.BlackBoxExplainer(model, data, n_jobs=1, answers=path, **{**OPTIONS, **more})
+    return explain_fitted(model, data, n_jobs=1, answers=path, **{**OPTIONS, **more})
 
 
 def change(path, *statements):
@@ -95,7 +96,7 @@ def test_a_file_says_what_the_model_saw_and_saves_asking_again(made, tmp_path):
     model = Counting(function)
     explainer = fit(model, path, data, budget=200)
     n_rows = 3 * 3 * 2 * 2 * 2
-    assert explainer.fidelity.n_queries == model.n_rows == explainer.fit.n_asked > n_rows
+    assert explainer.fidelity.n_queries == model.n_rows == explainer.fitted.n_asked > n_rows
     assert [p.name for p in tmp_path.iterdir()] == ["run.sqlite"]
 
     names, rows, answers = read(path)
@@ -112,7 +113,7 @@ def test_a_file_says_what_the_model_saw_and_saves_asking_again(made, tmp_path):
     np.testing.assert_array_equal(about_frame(pd.DataFrame(rows, columns=frame.columns)), answers)
 
     again = fit(not_asked, path, data, budget=200)
-    assert again.fit.n_asked == 0 and again.fidelity == explainer.fidelity
+    assert again.fitted.n_asked == 0 and again.fidelity == explainer.fidelity
     assert fingerprint(again) == fingerprint(explainer)
 
 
@@ -130,13 +131,13 @@ def test_unused_rows_are_kept_and_more_are_added(tmp_path):
     rng = np.random.default_rng(0)
     data = rng.normal(size=(60, 3))
     function = lambda rows: rows[:, 0] + rows[:, 1]  # noqa: E731
-    options = {"method": "trees", "min_fidelity": -9, "batch_size": 200}
+    options = {"method": "trees", "batch_size": 200}
     path = tmp_path / "run.sqlite"
     sizes = []
     for budget, seed in ((300, 0), (400, 0), (300, 1)):
         model = Counting(function)
         explainer = fit(model, path, data, budget=budget, random_state=seed, **options)
-        known = fs.BlackBoxExplainer(function, data, n_jobs=1, budget=budget, random_state=seed, **options)
+        known = explain_fitted(function, data, n_jobs=1, budget=budget, random_state=seed, **options)
         assert fingerprint(explainer) == fingerprint(known)
         sizes.append(model.n_rows)
     assert sizes[0] == 300 and sizes[1] < 400 and sizes[2] <= 300
@@ -145,7 +146,7 @@ def test_unused_rows_are_kept_and_more_are_added(tmp_path):
 
 def test_without_a_random_state_the_file_has_one(tmp_path):
     data = np.random.default_rng(0).normal(size=(60, 3))
-    options = {"method": "trees", "budget": 300, "min_fidelity": -9, "batch_size": 50}
+    options = {"method": "trees", "budget": 300, "batch_size": 50}
     function = lambda rows: rows[:, 0] + rows[:, 1]  # noqa: E731
     model = Counting(function, stop=2)
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -183,34 +184,6 @@ def test_repeated_answers_of_a_noisy_model(tmp_path):
     assert again.fidelity == first.fidelity and fingerprint(again) == fingerprint(first)
 
 
-def test_what_is_asked_later_goes_into_the_file(tmp_path):
-    path = tmp_path / "run.sqlite"
-    model = Counting(total)
-    explainer = fit(model, path)
-    before = model.n_rows
-    explainer.fit.gap(BITS[:3])
-    explainer.fit.refine(BITS[:2] * 1.0, pairs=1)
-    assert model.n_rows == before  # every row is known
-    twice = np.random.default_rng(0).normal(size=(60, 6))
-    trees = fs.BlackBoxExplainer(
-        model,
-        twice[:5],
-        data=twice,
-        method="trees",
-        budget=300,
-        min_fidelity=-9,
-        n_jobs=1,
-        answers=tmp_path / "b.sqlite",
-    )
-    before = model.n_rows
-    new = np.random.default_rng(9).normal(size=(4, 6))
-    gap = trees.fit.gap(new)
-    asked = model.n_rows - before
-    assert asked >= 4 and count(tmp_path / "b.sqlite") == 300 + asked
-    np.testing.assert_array_equal(trees.fit.gap(new), gap)
-    assert model.n_rows == before + asked
-
-
 def test_whole_numbers_then_fractions_in_a_column(tmp_path):
     path = tmp_path / "run.sqlite"
     counts = np.random.default_rng(0).integers(0, 2, size=(20, 2))
@@ -228,7 +201,7 @@ def test_a_file_in_use(tmp_path):
     before = count(path)
     program = (
         "import fouriershap as fs, numpy as np, sys\n"
-        "fs.BlackBoxExplainer(lambda r: r[:, 0], np.eye(6), method='enumerate', budget=100, answers=sys.argv[1])"
+        "fs.BlackBoxExplainer(lambda r: r[:, 0], np.eye(6), answers=sys.argv[1]).fit()"
     )
 
     def predict(rows):
@@ -246,7 +219,7 @@ def test_a_file_in_use(tmp_path):
     # In a notebook the first explainer is still there when the next one is made.
     first = fit(total, path)
     second = fit(total, path)
-    np.testing.assert_array_equal(first.fit.gap(BITS[:2]), second.fit.gap(BITS[:2]))
+    np.testing.assert_array_equal(first.shap_values(BITS[:2]), second.shap_values(BITS[:2]))
 
 
 @pytest.mark.parametrize("kept", ["file", "dict", None])
@@ -254,8 +227,8 @@ def test_an_explainer_can_be_copied_and_still_asks(kept, tmp_path):
     answers = {"file": tmp_path / "run.sqlite", "dict": {}, None: None}[kept]
     explainer = fit(total, answers)
     other = pickle.loads(pickle.dumps(explainer))
-    np.testing.assert_array_equal(other.fit.gap(BITS[:3]), explainer.fit.gap(BITS[:3]))
-    assert other.fit.n_asked == explainer.fit.n_asked
+    np.testing.assert_array_equal(other.shap_values(BITS[:3]), explainer.shap_values(BITS[:3]))
+    assert other.fitted.n_asked == explainer.fitted.n_asked
 
 
 # What is refused

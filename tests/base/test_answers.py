@@ -12,6 +12,7 @@ import pytest
 
 import fouriershap as fs
 from asking_models import Counting, fingerprint, not_asked
+from fitted_models import explain_fitted
 
 BITS = np.random.default_rng(0).integers(0, 2, size=(80, 8))
 X = np.random.default_rng(1).normal(size=(60, 3))
@@ -27,8 +28,8 @@ def smooth(rows):
 
 FITS = {
     "exact": (cubic, BITS, {"method": "enumerate", "budget": 400}),
-    "trees": (smooth, X, {"method": "trees", "budget": 300, "min_fidelity": -9}),
-    "swht": (cubic, np.tile(BITS, 3), {"method": "swht", "budget": 2000, "min_fidelity": -9}),
+    "trees": (smooth, X, {"method": "trees", "budget": 300}),
+    "swht": (cubic, np.tile(BITS, 3), {"method": "swht", "budget": 2000}),
 }
 
 
@@ -39,7 +40,7 @@ def n_asked():
 
 
 def fit(model, data, options, **more):
-    return fs.BlackBoxExplainer(model, data, batch_size=50, n_jobs=1, **options, **more)
+    return explain_fitted(model, data, batch_size=50, n_jobs=1, **options, **more)
 
 
 @pytest.mark.parametrize("random_state", [None, 3])
@@ -60,7 +61,7 @@ def test_ctrl_c_leaves_the_answers_with_the_exception(name, random_state):
     expected = fit(whole, data, options, random_state=seed)
     rest = Counting(function)
     resumed = fit(rest, data, options, random_state=random_state, answers=given)
-    assert rest.n_rows == whole.n_rows - 150 == resumed.fit.n_asked
+    assert rest.n_rows == whole.n_rows - 150 == resumed.fitted.n_asked
     assert resumed.fidelity == expected.fidelity
     assert fingerprint(resumed) == fingerprint(expected)
 
@@ -164,10 +165,10 @@ def test_a_dict_of_the_callers_is_filled_and_read():
     second = Counting(cubic)
     explainer = fit(second, BITS, FITS["exact"][2], answers=known)
     assert len(known) == 256 and first.n_rows + second.n_rows == explainer.fidelity.n_queries == n_asked()
-    assert explainer.fit.n_asked == second.n_rows == n_asked() - 100
+    assert explainer.fitted.n_asked == second.n_rows == n_asked() - 100
     third = Counting(cubic)
     again = fit(third, BITS, FITS["exact"][2], answers=known)
-    assert third.n_rows == again.fit.n_asked == 0 and again.fidelity.n_queries == n_asked()
+    assert third.n_rows == again.fitted.n_asked == 0 and again.fidelity.n_queries == n_asked()
     assert fingerprint(again) == fingerprint(explainer)
 
 
@@ -232,64 +233,6 @@ def test_a_model_that_writes_into_its_rows():
 def test_answers_that_cannot_be(answers, message):
     with pytest.raises(fs.InputError, match=message):
         fit(cubic, BITS, FITS["exact"][2], answers=answers)
-
-
-def test_what_is_asked_later_is_kept_too():
-    known = {}
-    options = {"method": "trees", "budget": 300, "min_fidelity": -9, "answers": known}
-    first = Counting(smooth)
-    explainer = fs.BlackBoxExplainer(first, X[:4], data=X, random_state=0, n_jobs=1, **options)
-    rows = np.random.default_rng(5).normal(size=(3, 3))
-
-    def later(one):
-        refined = one.fit.refine(rows, pairs=1)
-        return refined, one.fit.gap(rows), one.fit.spread_gap(rows), one.fit.cube_fidelity(50)
-
-    values = later(explainer)
-    asked = first.n_rows
-    assert asked == sum(map(len, known.values())) == explainer.fit.n_asked
-    later(explainer)
-    assert first.n_rows == asked  # nothing is asked twice
-    other = fs.BlackBoxExplainer(not_asked, X[:4], data=X, random_state=0, n_jobs=1, **options)
-    for one, two in zip(later(other), values, strict=True):
-        np.testing.assert_array_equal(one, two)
-
-
-def test_what_was_asked_later_is_with_the_exception_and_not_asked_again():
-    model = Counting(smooth)
-    explainer = fs.BlackBoxExplainer(
-        model, X[:4], data=X, random_state=0, method="trees", budget=300, min_fidelity=-9, batch_size=10
-    )
-    rows = np.random.default_rng(5).normal(size=(50, 3))
-    model.stop = len(model.calls) + 3
-    with pytest.raises(KeyboardInterrupt) as caught:
-        explainer.fit.gap(rows)
-    before = model.n_rows
-    assert sum(map(len, caught.value.answers.values())) == before
-    model.stop = None
-    gap = explainer.fit.gap(rows)
-    assert model.n_rows < before + 50  # the interrupted call asked some of them
-    np.testing.assert_allclose(
-        gap, smooth(rows) - smooth(X[:4]).mean() - explainer.shap_values(rows).sum(axis=1), atol=1e-12
-    )
-
-
-@pytest.mark.parametrize("n_outputs", [1, 2])
-def test_a_refine_that_is_stopped_keeps_the_values_of_the_rows_before(n_outputs):
-    model = Counting(lambda rows: np.stack([smooth(rows)] * n_outputs, axis=1))
-    explainer = fs.BlackBoxExplainer(
-        model, X[:4], data=X, random_state=0, method="trees", budget=300, min_fidelity=-9
-    )
-    rows = np.random.default_rng(5).normal(size=(5, 3))
-    before = len(model.calls)
-    whole = explainer.fit.refine(rows, pairs=1)
-    per_row = (len(model.calls) - before) // 5
-    model.stop = len(model.calls) + 3 * per_row
-    with pytest.raises(KeyboardInterrupt) as caught:
-        explainer.fit.refine(rows, pairs=1)
-    done = len(caught.value.values)
-    assert 2 <= done <= 4 and f"first {done} rows" in " ".join(caught.value.__notes__)
-    np.testing.assert_array_equal(caught.value.values, whole[:done])
 
 
 def test_a_mapping_that_fails_loses_nothing():

@@ -15,6 +15,7 @@ PROGRAM = """
 import json, os, resource, signal, sys
 import numpy as np
 import fouriershap as fs
+from fitted_models import explain_fitted
 from asking_models import fingerprint
 
 path, log, method, batch_size, stop, how, random_state = json.loads(sys.argv[1])
@@ -35,15 +36,15 @@ def predict(rows):
     return rows[:, 0] * rows[:, 1] + 0.3 * rows[:, 2]
 
 try:
-    explainer = fs.BlackBoxExplainer(
-        predict, data, method=method, budget=300, min_fidelity=-9, n_jobs=1, batch_size=batch_size,
-        answers=path, random_state=random_state,
+    asked = fs.BlackBoxExplainer(
+        predict, data, n_jobs=1, batch_size=batch_size, answers=path, random_state=random_state
     )
+    explainer = asked.fit(method=method, budget=300)
 except fs.DiskFullError as error:
     resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
     print(json.dumps([str(error), error.__notes__, len(error.answers)]))
     raise
-print(json.dumps([fingerprint(explainer), explainer.fidelity.n_queries, explainer.fit.n_asked]))
+print(json.dumps([fingerprint(explainer), explainer.fidelity.n_queries, explainer.fitted.n_asked]))
 """
 
 

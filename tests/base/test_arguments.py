@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neural_network import MLPRegressor
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 MODEL = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, X[:, 0] > 0)
@@ -34,7 +35,8 @@ WRONG_FOR_TREES = {
 WRONG_FOR_BLACK_BOXES = {
     "method": ARRAY,
     "index": ARRAY,
-    "device": ARRAY,
+    "tolerance": HUGE,
+    "max_queries": HUGE,
     "budget": HUGE,
     "batch_size": HUGE,
     "n_jobs": np.array([1, 2]),
@@ -54,13 +56,6 @@ def test_black_boxes_name_them_and_ask_nothing(name):
     refused(name, WRONG_FOR_BLACK_BOXES[name])
 
 
-@pytest.mark.parametrize(
-    "wrong", ["x", None, [0.9], np.array([0.9, 0.8]), np.nan, pytest.param(HUGE, id="huge")]
-)
-def test_min_fidelity_is_checked_before_the_model_is_asked(wrong):
-    refused("min_fidelity", wrong)
-
-
 @pytest.mark.parametrize("wrong", ["x", -1, np.nan, object()])
 def test_random_state_is_checked_before_the_model_is_asked(wrong):
     refused("random_state", wrong)
@@ -74,7 +69,7 @@ def refused(name, wrong):
         return rows[:, 0]
 
     with pytest.raises(fs.InputError, match=f"^{name} "):
-        fs.BlackBoxExplainer(predict, X, **({"budget": 300, "method": "trees"} | {name: wrong}))
+        explain_fitted(predict, X, **({"budget": 300, "method": "trees"} | {name: wrong}))
     assert not asked
 
 
@@ -131,7 +126,7 @@ WRONG_CALLS = {
         lambda e: fs.TreeExplainer(pd.DataFrame(X), MODEL),
         "model and background are swapped",
     ),
-    "swapped, with a function": (lambda e: fs.BlackBoxExplainer(X, MODEL.predict), "are swapped"),
+    "swapped, with a function": (lambda e: explain_fitted(X, MODEL.predict), "are swapped"),
     "a model for rows": (lambda e: e.shap_values(MODEL), "X is GradientBoostingClassifier"),
     "a path of another type": (lambda e: e.save(3), "path is 3; give the path of a file"),
     "no Boolean": (lambda e: e.drift(X, interactions=X), "interactions is <ndarray"),

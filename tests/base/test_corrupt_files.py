@@ -13,6 +13,7 @@ import pytest
 from test_io import small_spectrum, small_tables
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._base import files
 from fouriershap._base.checks import check_memory
 
@@ -71,22 +72,20 @@ def put(position: int, value: Any) -> Any:
         ("background", lambda a: a[:-1]),
         ("weights", lambda a: a[:-1]),
         ("values", lambda a: None),
-        ("n_bits", lambda n: n + 70),
-        ("n_bits", lambda n: 2),
-        ("n_bits", lambda n: 12.0),
-        ("n_players", lambda n: n - 1),
-        ("n_players", lambda n: 10**9),
-        ("n_players", lambda n: 13),
-        ("n_bits", lambda n: "twelve"),
-        ("plan", lambda p: {}),
-        ("plan", lambda p: p | {"n_direct_terms": "some"}),
-        ("plan", lambda p: p | {"n_direct_terms": p["n_direct_terms"] + 1}),
-        ("plan", lambda p: p | {"reason": 7}),
-        ("single", lambda _: True),
-        ("single", lambda _: "no"),
-        ("n_background", lambda n: n + 1),
-        ("n_background", lambda _: "many"),
-        ("n_background", lambda _: -1),
+        ("engine/n_bits", lambda n: n + 70),
+        ("engine/n_bits", lambda n: 2),
+        ("engine/n_bits", lambda n: 12.0),
+        ("engine/n_players", lambda n: n - 1),
+        ("engine/n_players", lambda n: 10**9),
+        ("engine/n_players", lambda n: 13),
+        ("engine/n_bits", lambda n: "twelve"),
+        ("engine/plan", lambda p: {}),
+        ("engine/plan", lambda p: p | {"n_direct_terms": "some"}),
+        ("engine/plan", lambda p: p | {"n_direct_terms": p["n_direct_terms"] + 1}),
+        ("engine/plan", lambda p: p | {"reason": 7}),
+        ("engine/n_background", lambda n: n + 1),
+        ("engine/n_background", lambda _: "many"),
+        ("engine/n_background", lambda _: -1),
         ("expected", lambda a: a[:1]),
         ("expected", lambda a: a.astype(np.int64)),
         ("rest.constant", lambda a: np.append(a, a)),
@@ -164,9 +163,9 @@ def test_spectrum_explainers_that_are_corrupt(tmp_path: Path, name: str, change:
 def test_a_file_states_no_more_memory_than_there_is(tmp_path: Path) -> None:
     path = tmp_path / "t.fshap"
     small_tables().save(path)
-    tamper(path, "memory", lambda _: 10**18)
+    tamper(path, "engine/memory", lambda _: 10**18)
     loaded = fs.load(path)
-    assert isinstance(loaded, fs.spectra.Tables)
+    assert isinstance(loaded, fs.Explainer)
     assert loaded.engine.memory == check_memory(None)
 
 
@@ -250,8 +249,8 @@ def test_trees_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
 
 def small_black_box(method: str) -> fs.Explainer:
     X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "enumerate" else 8)).astype(float)
-    options: dict[str, Any] = {"budget": 300, "min_fidelity": -9, "random_state": 0, "categorical": [2]}
-    return fs.BlackBoxExplainer(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
+    options: dict[str, Any] = {"budget": 300, "random_state": 0, "categorical": [2]}
+    return explain_fitted(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
 
 
 @cache
@@ -346,7 +345,7 @@ def test_messages_about_files_are_short(tmp_path: Path) -> None:
         fs.load(path)
     assert len(str(caught.value)) < 80 + len(str(path)) + 80
     files.write(path, "x" * 5000, {})
-    for load in (fs.load, fs.spectra.Tables.load):
+    for load in (fs.load, fs.Spectrum.load):
         with pytest.raises(fs.FileFormatError) as caught:
             load(path)
         assert len(str(caught.value)) < 80 + len(str(path)) + 120

@@ -32,16 +32,14 @@ BAD_ROWS: list[tuple[Any, str]] = [
 
 
 def callers(rows: Any) -> dict[str, Any]:
-    tables = fs.spectra.compile(H, GOOD)
     return {
         "X": [
             lambda: H(rows),
-            lambda: tables.shap_values(rows),
             lambda: fs.spectra.shap_values(H, rows, GOOD),
         ],
         "background": [
             lambda: fs.spectra.shap_values(H, GOOD, rows),
-            lambda: fs.spectra.compile(H, rows),
+            lambda: fs.SpectrumExplainer(H, rows),
         ],
     }
 
@@ -57,7 +55,7 @@ def test_rows(rows: Any, message: str) -> None:
 
 def test_empty_background() -> None:
     for call in (
-        lambda: fs.spectra.compile(H, np.zeros((0, 3))),
+        lambda: fs.SpectrumExplainer(H, np.zeros((0, 3))),
         lambda: fs.spectra.shap_values(H, GOOD, np.zeros((0, 3))),
     ):
         with pytest.raises(fs.InputError, match="background has no rows"):
@@ -78,7 +76,7 @@ def test_empty_background() -> None:
 )
 def test_weights(weights: Any, message: str) -> None:
     with pytest.raises(fs.InputError, match=message):
-        fs.spectra.compile(H, GOOD, weights=weights)
+        fs.SpectrumExplainer(H, GOOD, weights=weights)
     with pytest.raises(fs.InputError, match=message):
         fs.spectra.shap_values(H, GOOD, GOOD, weights=weights)
 
@@ -148,7 +146,7 @@ def test_pruning(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("memory", [-1, float("nan"), float("inf"), "1 GB", True])
 def test_memory(memory: Any) -> None:
     for call in (
-        lambda: fs.spectra.compile(H, GOOD, memory=memory),
+        lambda: fs.SpectrumExplainer(H, GOOD, memory=memory),
         lambda: fs.spectra.shap_values(H, GOOD, GOOD, memory=memory),
         lambda: fs.spectra.plan(H, 1, 1, memory=memory),
     ):

@@ -17,6 +17,7 @@ from safetensors import safe_open
 from test_io import same_contents, small_spectrum, small_tables
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._base import files
 from models import CASES
 
@@ -31,7 +32,7 @@ def originals(folder: Path) -> dict[str, Path]:
         "spectrum": small_spectrum().prune(max_terms=2),
         "tables": small_tables(9000),
         "trees": fs.TreeExplainer(case.model, case.X, strategy="tables"),
-        "black box": fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], bits),
+        "black box": explain_fitted(lambda x: x[:, 0] * x[:, 1], bits),
     }
     for name, thing in things.items():
         thing.save(folder / f"{name}.fshap")

@@ -26,12 +26,12 @@ def small_spectrum() -> fs.Spectrum:
     return fs.Spectrum([[0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1]], [0.5, 1.0, -2.0, 0.01])
 
 
-def small_tables(memory: float | None = None) -> fs.spectra.Tables:
+def small_tables(memory: float | None = None) -> fs.Explainer:
     rng = np.random.default_rng(0)
     h = fs.Spectrum(random_frequencies(rng, 60, 12, 6), rng.standard_normal((60, 2)))
     background = rng.integers(0, 2, size=(30, 12))
-    players = random_players(rng, 12, 9)
-    return fs.spectra.compile(h, background, players=players, weights=rng.random(30), memory=memory)
+    groups = random_players(rng, 12, 9)
+    return fs.SpectrumExplainer(h, background, groups=groups, weights=rng.random(30), memory=memory)
 
 
 @settings(max_examples=30, deadline=None)
@@ -45,14 +45,14 @@ def test_round_trips(tmp_path_factory: pytest.TempPathFactory, problem: Problem)
         assert back == pruned
         np.testing.assert_array_equal(back.prune_bound(), pruned.prune_bound())
     for memory in (None, 5000, 0):
-        tables = fs.spectra.compile(problem.spectrum, problem.background, memory=memory, **problem.stage_two)
+        options = {"groups": problem.players, "weights": problem.weights, "memory": memory}
+        tables = fs.SpectrumExplainer(problem.spectrum, problem.background, **options)
         tables.save(path)
-        for loaded in (fs.load(path), fs.spectra.Tables.load(path)):
-            assert isinstance(loaded, fs.spectra.Tables)
-            np.testing.assert_array_equal(loaded.shap_values(problem.X), tables.shap_values(problem.X))
-            np.testing.assert_array_equal(loaded.expected_value, tables.expected_value)
-            assert loaded.plan == tables.plan
-            assert repr(loaded) == repr(tables)
+        loaded = fs.load(path)
+        assert isinstance(loaded, fs.Explainer)
+        np.testing.assert_array_equal(loaded.shap_values(problem.X), tables.shap_values(problem.X))
+        np.testing.assert_array_equal(loaded.expected_value, tables.expected_value)
+        assert loaded.plan() == tables.plan()
 
 
 def test_paths_may_be_strings(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_arrays_are_read_only_views_of_the_memory_map(tmp_path: Path) -> None:
         assert array.size == 0 or is_mapped(array)
     small_spectrum().save(tmp_path / "h.fshap")
     spectrum = fs.Spectrum.load(tmp_path / "h.fshap")
-    for kept in (fs.spectra.Tables.load(path).engine.tables.values, spectrum.words, spectrum.matrix):
+    for kept in (fs.load(path).engine.tables.values, spectrum.words, spectrum.matrix):
         assert is_mapped(kept)
 
 
@@ -194,9 +194,7 @@ def test_a_file_of_format_1_is_refused() -> None:
 def test_kinds(tmp_path: Path) -> None:
     small_spectrum().save(tmp_path / "h.fshap")
     small_tables().save(tmp_path / "t.fshap")
-    with pytest.raises(fs.FileFormatError, match="holds a 'spectrum', not a 'tables'"):
-        fs.spectra.Tables.load(tmp_path / "h.fshap")
-    with pytest.raises(fs.FileFormatError, match="holds a 'tables', not a 'spectrum'"):
+    with pytest.raises(fs.FileFormatError, match="holds a 'explainer of spectrum', not a 'spectrum'"):
         fs.Spectrum.load(tmp_path / "t.fshap")
     files.write(tmp_path / "u.fshap", "umbrella", {"a": np.ones(1)})
     with pytest.raises(fs.FileFormatError, match="'umbrella'"):
@@ -256,7 +254,7 @@ def test_an_open_map_survives_a_new_file(tmp_path: Path) -> None:
     path = tmp_path / "t.fshap"
     tables = small_tables()
     tables.save(path)
-    loaded = fs.spectra.Tables.load(path)
+    loaded = fs.load(path)
     small_spectrum().save(path)
     X = np.zeros((2, 12))
     np.testing.assert_array_equal(loaded.shap_values(X), tables.shap_values(X))
@@ -268,15 +266,15 @@ def test_tables_travel_by_pickle_too(tmp_path: Path) -> None:
     tables = small_tables(9000)
     tables.save(path)
     X = np.eye(12)
-    for one in (tables, fs.spectra.Tables.load(path)):
+    for one in (tables, fs.load(path)):
         copied = pickle.loads(pickle.dumps(one))
         np.testing.assert_array_equal(copied.shap_values(X), tables.shap_values(X))
 
 
 @pytest.mark.parametrize(("key", "value"), [("header", "[" * 100_000), ("version", "9" * 5000)])
 def test_metadata_that_is_out_of_bounds(tmp_path: Path, key: str, value: str) -> None:
-    metadata = {"format": "fouriershap", "version": "2", "kind": "tables", "header": "{}"} | {key: value}
-    metadata["sha256"] = files._digest("tables", {}, metadata["header"])
+    metadata = {"format": "fouriershap", "version": "2", "kind": "spectrum", "header": "{}"} | {key: value}
+    metadata["sha256"] = files._digest("spectrum", {}, metadata["header"])
     save_file({}, tmp_path / "m.fshap", metadata=metadata)
     with pytest.raises(fs.FileFormatError):
         fs.load(tmp_path / "m.fshap")

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import fouriershap as fs
 from cli_files import model_and_rows, save_model, save_rows
+from fitted_models import explain_fitted
 from fouriershap.cli._app import app
 
 EXPLAIN = "explain m.fshap {} -o out.parquet"
@@ -295,22 +296,22 @@ CONSTRUCTORS: list[tuple[str, Callable[[Any, np.ndarray], Any], str]] = [
     ("threads", lambda m, X: fs.TreeExplainer(m, X, n_jobs=0), "n_jobs is 0"),
     ("device", lambda m, X: fs.TreeExplainer(m, X, device="abacus"), "device"),
     ("rows", lambda m, X: fs.TreeExplainer(m, X).shap_values(X[:, :1]), "X has 1 columns"),
-    ("budget", lambda m, X: fs.BlackBoxExplainer(m.predict, X, budget=0), "budget is 0"),
-    ("black box method", lambda m, X: fs.BlackBoxExplainer(m.predict, X, method="x"), "method is 'x'"),
-    ("one row", lambda m, X: fs.BlackBoxExplainer(m.predict, X[:1]), "one row"),
-    ("no function", lambda m, X: fs.BlackBoxExplainer(3, X), "predict"),
-    ("answers", lambda m, X: fs.BlackBoxExplainer(lambda x: x[:1, 0], X), "rows"),
+    ("budget", lambda m, X: explain_fitted(m.predict, X, budget=0), "budget is 0"),
+    ("black box method", lambda m, X: explain_fitted(m.predict, X, method="x"), "method is 'x'"),
+    ("one row", lambda m, X: explain_fitted(m.predict, X[:1]), "one row"),
+    ("no function", lambda m, X: explain_fitted(3, X), "predict"),
+    ("answers", lambda m, X: explain_fitted(lambda x: x[:1, 0], X), "rows"),
     ("frequencies", lambda m, X: fs.Spectrum([[0, 2]], [1.0]), "frequencies"),
     ("coefficients", lambda m, X: fs.Spectrum([[0, 1]], [1.0, 2.0]), "coefficients"),
     ("not finite", lambda m, X: fs.Spectrum([[0, 1]], [np.nan]), "coefficients"),
     (
         "bits of the background",
-        lambda m, X: fs.spectra.compile(fs.Spectrum([[0, 1]], [1.0]), X),
+        lambda m, X: fs.SpectrumExplainer(fs.Spectrum([[0, 1]], [1.0]), X),
         "background",
     ),
     (
         "players",
-        lambda m, X: fs.spectra.compile(fs.Spectrum([[0, 1]], [1.0]), [[0, 1]], players=[0]),
+        lambda m, X: fs.spectra.plan(fs.Spectrum([[0, 1]], [1.0]), 1, 1, players=[0]),
         "players",
     ),
 ]

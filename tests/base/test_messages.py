@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 import paper_data
+from fitted_models import explain_fitted
 from fouriershap._base import files
 from models import CASES
 
@@ -48,8 +49,7 @@ MODEL = DecisionTreeRegressor(max_depth=3).fit(X, X["a"] * X["b"] + X["c"])
 H = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
 TREE = fs.TreeExplainer(MODEL, X)
 SPECTRUM = fs.SpectrumExplainer(H, BITS)
-BOX = fs.BlackBoxExplainer(first_column, X, budget=200)
-TABLES = fs.spectra.compile(H, BITS)
+BOX = explain_fitted(first_column, X, budget=200)
 
 
 def batches(
@@ -62,12 +62,10 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (fs.Explainer, {"model": MODEL, "background": X}),
     (fs.TreeExplainer, {"model": MODEL, "background": X}),
     (fs.SpectrumExplainer, {"spectrum": H, "background": BITS}),
-    (fs.BlackBoxExplainer, {"predict": first_column, "background": BITS, "budget": 200}),
+    (fs.BlackBoxExplainer, {"predict": first_column, "background": BITS}),
     (fs.Spectrum, {"frequencies": [[1, 0]], "coefficients": [1.0]}),
-    (fs.spectra.compile, {"spectrum": H, "background": BITS}),
     (fs.spectra.plan, {"spectrum": H, "n_rows": 1, "n_background": 1}),
     (fs.spectra.shap_values, {"spectrum": H, "X": BITS, "background": BITS}),
-    (fs.spectra.shap_interaction_values, {"spectrum": H, "X": BITS, "background": BITS}),
     (fs.walsh_hadamard, {"h": first_column, "n_bits": 3}),
     (fs.sparse_walsh_hadamard, {"h": first_column, "n_bits": 4, "n_terms": 2}),
     (fs.tree_spectrum, {"model": MODEL}),
@@ -77,13 +75,9 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (H.prune, {}),
     (H.prune_bound, {}),
     (H.top_terms, {}),
-    (TABLES.to, {"device": "cpu"}),
-    (TABLES.shap_values, {"X": BITS}),
-    (TABLES.shap_interaction_values, {"X": BITS}),
+    (SPECTRUM.to, {"device": "cpu"}),
     (TREE.plan, {}),
     (TREE.with_background, {"background": X}),
-    (BOX.fit.cube_fidelity, {}),
-    (BOX.fit.gap, {"X": X}),
     (BOX.predict, {"X": X}),
     *(
         (getattr(explainer, method), {"X": rows})
@@ -117,7 +111,7 @@ def test_every_argument(call: Callable[..., Any], good: dict[str, Any]) -> None:
     known = inspect.signature(call).parameters.values()
     names = {p.name for p in known if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)} | good.keys()
     messages = []
-    for name in sorted(names - {"min_fidelity", "random_state"}):  # only compared; NumPy's
+    for name in sorted(names - {"random_state"}):  # only compared; NumPy's
         for kind, value in VALUES.items():
             if (name, kind) == ("pairs", "number"):  # would be done, some day
                 continue
@@ -149,7 +143,7 @@ def raising(rows: Any) -> Any:
 
 
 def black_box(rows: pd.DataFrame, **options: Any) -> fs.BlackBoxExplainer:
-    return fs.BlackBoxExplainer(lambda z: np.arange(len(z)) % 2, rows, budget=100, min_fidelity=-9, **options)
+    return explain_fitted(lambda z: np.arange(len(z)) % 2, rows, budget=100, **options)
 
 
 LABELLED = pd.DataFrame({"n": np.arange(40.0), LONG: ["p", "q"] * 20})
@@ -192,9 +186,9 @@ SITUATIONS: dict[str, Callable[[], Any]] = {
     "many levels": lambda: black_box(
         pd.DataFrame({LONG: [f"{i}" for i in range(3000)], "b": 1.0}), method="swht"
     ),
-    "a model that raises": lambda: fs.BlackBoxExplainer(raising, BITS, budget=50),
+    "a model that raises": lambda: explain_fitted(raising, BITS, budget=50),
     "a function that raises": lambda: fs.sparse_walsh_hadamard(raising, 4),
-    "a model that answers text": lambda: fs.BlackBoxExplainer(lambda z: [LONG] * len(z), BITS, budget=50),
+    "a model that answers text": lambda: explain_fitted(lambda z: [LONG] * len(z), BITS, budget=50),
     "steps that lose columns": lambda: fs.Explainer(
         Pipeline([(LONG, FunctionTransformer(lambda z: z[:, :2])), ("m", MODEL)]).fit(X.to_numpy(), X["a"]),
         X.to_numpy(),
@@ -269,7 +263,7 @@ def test_explainers(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 200)
     folder.mkdir()
     messages = []
-    for explainer in (TREE, BOX, SPECTRUM, TABLES, H):
+    for explainer in (TREE, BOX, SPECTRUM, H):
         explainer.save(folder / "good.fshap")
         kind, arrays, header, _ = files.read(folder / "good.fshap")
         headers = [

@@ -47,9 +47,9 @@ def test_every_row_once(n_rows: int, block_rows: int, n_jobs: int) -> None:
 
 def test_the_same_result_for_any_number_of_threads() -> None:
     h, X, background = problem()
-    tables = fs.spectra.compile(h, background)
-    mixed = fs.spectra.compile(h, background, memory=tables.nbytes / 2)
-    assert mixed.plan.strategy == "tables+direct"
+    tables = fs.SpectrumExplainer(h, background)
+    mixed = fs.SpectrumExplainer(h, background, memory=tables.info.table_bytes / 2)
+    assert mixed.plan().strategy == "tables+direct"
     calls: list[Any] = [
         lambda n: h(X, n_jobs=n),
         lambda n: tables.shap_values(X, n_jobs=n),
@@ -64,7 +64,9 @@ def test_the_same_result_for_any_number_of_threads() -> None:
 
 def test_many_threads_explain_with_one_object_at_once() -> None:
     h, X, background = problem(5000)
-    tables = fs.spectra.compile(h, background, memory=fs.spectra.compile(h, background).nbytes / 2)
+    tables = fs.SpectrumExplainer(
+        h, background, memory=fs.SpectrumExplainer(h, background).info.table_bytes / 2
+    )
     parts = np.array_split(X[:800], 16)
     expected = [tables.shap_values(part, n_jobs=1) for part in parts]
     barrier = threading.Barrier(8)

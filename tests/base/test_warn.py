@@ -11,7 +11,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 
 import fouriershap as fs
-from fouriershap._blackbox import output_fit
+from fouriershap._blackbox import fidelity, output_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -27,7 +27,7 @@ def scatter(rows):
 
 
 def ask(predict, rows, **settings):
-    return fs.BlackBoxExplainer(predict, rows, random_state=0, **settings)
+    return fs.BlackBoxExplainer(predict, rows, random_state=0).fit(**settings)
 
 
 def sparse():
@@ -46,9 +46,9 @@ def blind_splits():
         (lambda: ask(noisy, BITS, budget=100), fs.NoiseWarning),
         (lambda: ask(noisy, X, method="trees", budget=300), fs.NoiseWarning),
         (lambda: ask(noisy, np.tile(BITS, 3), method="swht", budget=700), fs.NoiseWarning),
-        (lambda: fs.Explainer(noisy, BITS, budget=100), fs.NoiseWarning),
+        (lambda: fs.Explainer(noisy, BITS).shap_values(BITS[:2]), fs.NoiseWarning),
         (lambda: ask(scatter, X, method="trees", budget=300), fs.FidelityWarning),
-        (lambda: fs.Explainer(scatter, X, method="trees", budget=300), fs.FidelityWarning),
+        (lambda: fs.Explainer(scatter, X).fit(method="trees", budget=300), fs.FidelityWarning),
         (sparse, fs.FidelityWarning),
         (blind_splits, fs.FourierShapWarning),
     ],
@@ -65,7 +65,7 @@ def test_the_caller_is_named(call, category):
 def test_the_representation_of_a_probability(monkeypatch):
     """It is fitted when it is first needed, by a cached property."""
     monkeypatch.setattr(output_fit, "_BUDGET", 200)
-    monkeypatch.setattr(output_fit, "_LEAST_FIDELITY", 2.0)  # more than there can be
+    monkeypatch.setattr(fidelity, "LEAST", 2.0)  # more than there can be
     rows = RNG.integers(0, 2, size=(200, 17)).astype(float)
     model = GradientBoostingClassifier(n_estimators=20, random_state=0)
     model.fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2] * rows[:, 3] > 0)

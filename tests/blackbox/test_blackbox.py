@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 from fouriershap._blackbox.bit_code import exact_code
 from fouriershap._blackbox.candidates import enumeration as _exact
 from fouriershap._blackbox.hybrids import draw_hybrids, second_rows
@@ -43,7 +44,7 @@ def test_exact_equals_the_exponential_definition(seed, levels, n_outputs):
     X = rng.integers(0, levels, size=(30, len(levels)))
     X = np.concatenate([X, [[0] * len(levels)]])  # at least one level that is sure to be there
     weights = rng.random(8) + 0.1
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         h, X[:8], data=X, method="enumerate", categorical=range(len(levels)), weights=weights, random_state=0
     )
     truth = oracles.shap_values(h, X[:4], X[:8], weights=weights)
@@ -61,7 +62,7 @@ def test_exact_groups_are_players(seed):
     h = random_table(rng, (2,) * 5)
     X = rng.integers(0, 2, size=(40, 5))
     players = np.array([0, 1, 0, 2, 1])
-    explainer = fs.BlackBoxExplainer(h, X, groups=[f"g{p}" for p in players], method="enumerate")
+    explainer = explain_fitted(h, X, groups=[f"g{p}" for p in players], method="enumerate")
     truth = oracles.shap_values(h, X[:3], X, players=players)
     np.testing.assert_allclose(explainer.shap_values(X[:3]), truth[:, :, 0], atol=1e-9)
     assert explainer.player_names == ("g0", "g1", "g2")
@@ -85,8 +86,8 @@ def test_the_model_sees_valid_rows_of_the_callers_type(make):
         assert set(colour) <= {"red", "green", "blue"}
         return (colour == "red") * size + (colour == "blue")
 
-    explainer = fs.BlackBoxExplainer(predict, background, random_state=0)
-    assert explainer.fit.method == "enumerate" and set(seen) == {type(background)}
+    explainer = explain_fitted(predict, background, random_state=0)
+    assert explainer.fitted.method == "enumerate" and set(seen) == {type(background)}
     codes = np.column_stack([[("red", "green", "blue").index(c) for c in columns["colour"]], columns["size"]])
     truth = oracles.shap_values(lambda x: (x[:, 0] == 0) * x[:, 1] + (x[:, 0] == 2), codes[:5], codes)
     np.testing.assert_allclose(explainer.shap_values(background[:5]), truth[:, :, 0], atol=1e-9)
@@ -99,7 +100,7 @@ def test_pandas_categories_keep_their_type():
         assert isinstance(rows["c"].dtype, pd.CategoricalDtype)
         return rows["c"].cat.codes.to_numpy() * rows["x"].to_numpy()
 
-    explainer = fs.BlackBoxExplainer(predict, frame)
+    explainer = explain_fitted(predict, frame)
     assert explainer.shap_values(frame[:2]).shape == (2, 2)
     with pytest.raises(fs.InputError, match="level 'z'"):
         explainer.shap_values(pd.DataFrame({"c": ["z"], "x": [0]}))
@@ -117,7 +118,7 @@ def trees():
         asked.append(len(x))
         return additive(x)
 
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         predict, X[:40], data=X, method="trees", categorical=[3], budget=1500, random_state=0
     )
     return explainer, X, asked
@@ -126,7 +127,7 @@ def trees():
 def test_trees_follow_the_model_within_the_budget(trees):
     explainer, X, asked = trees
     assert sum(asked) == explainer.fidelity.n_queries <= 1500
-    assert explainer.fit.method == "trees" and explainer.fidelity.r2 > 0.95
+    assert explainer.fitted.method == "trees" and explainer.fidelity.r2 > 0.95
     assert explainer.fidelity.low <= explainer.fidelity.r2 <= explainer.fidelity.high
     truth = oracles.shap_values(additive, X[:20], X[:40])[:, :, 0]
     values = explainer.shap_values(X[:20])
@@ -146,24 +147,6 @@ def test_a_new_background_asks_nothing(trees):
     assert sum(asked) == before
 
 
-def test_the_gap_is_the_models_own(trees):
-    explainer, X, _ = trees
-    values = explainer.shap_values(X[:5])
-    truth = additive(X[:5]) - additive(X[:40]).mean() - values.sum(axis=1)
-    np.testing.assert_allclose(explainer.fit.gap(X[:5]), truth, atol=1e-9)
-    spread = explainer.fit.spread_gap(X[:5])
-    np.testing.assert_allclose(spread.sum(axis=1), additive(X[:5]) - additive(X[:40]).mean(), atol=1e-9)
-
-
-def test_refining_is_exact_on_pairs_and_states_its_cost(trees):
-    explainer, X, asked = trees
-    before = sum(asked)
-    values = explainer.fit.refine(X[50:53], pairs=3)
-    truth = oracles.shap_values(additive, X[50:53], X[:40])[:, :, 0]
-    np.testing.assert_allclose(values, truth, atol=1e-9)
-    assert sum(asked) - before <= explainer.fit.refine_cost(3, 3)
-
-
 def test_save_and_load_need_no_model(trees, tmp_path):
     explainer, X, _ = trees
     explainer.save(tmp_path / "box.fshap")
@@ -174,34 +157,18 @@ def test_save_and_load_need_no_model(trees, tmp_path):
         explainer.with_background(X[:9]).shap_values(X[:4]),
         atol=1e-9,
     )
-    assert (loaded.fidelity, loaded.fit.candidates) == (explainer.fidelity, explainer.fit.candidates)
-    with pytest.raises(fs.InputError, match="asks the model"):
-        loaded.fit.gap(X[:2])
+    assert (loaded.fidelity, loaded.fitted.candidates) == (explainer.fidelity, explainer.fitted.candidates)
 
 
 def test_an_exact_spectrum_is_saved_too(tmp_path):
     rng = np.random.default_rng(1)
     h = random_table(rng, (3, 2, 2), 2)
     X = rng.integers(0, (3, 2, 2), size=(50, 3))
-    explainer = fs.BlackBoxExplainer(h, X)
+    explainer = explain_fitted(h, X)
     explainer.save(tmp_path / "box.fshap")
     loaded = fs.load(tmp_path / "box.fshap")
     np.testing.assert_allclose(loaded.shap_values(X[:5]), explainer.shap_values(X[:5]), atol=1e-12)
     assert isinstance(loaded.representation, fs.Spectrum)
-
-
-def test_refining_helps_where_the_game_is_deep():
-    rng = np.random.default_rng(2)
-    X = rng.integers(0, 2, size=(60, 6)).astype(float)
-
-    def h(x):
-        return np.prod(1 + x[:, :4], axis=1) + x[:, 4] * x[:, 5]
-
-    explainer = fs.BlackBoxExplainer(h, X[:10], data=X, random_state=0)
-    values = explainer.fit.refine(X[:2], pairs=4)
-    truth = oracles.shap_values(h, X[:2], X[:10])[:, :, 0]
-    # The representation is exact here, so that it takes back all of the sampling error.
-    np.testing.assert_allclose(values, truth, atol=1e-8)
 
 
 @pytest.mark.parametrize(("n_background", "n_pool"), [(20, 5020), (20, 20), (300, 400), (1, 2)])
@@ -238,7 +205,7 @@ def test_one_hot_groups_become_levels():
         queries.append(x)
         return x[:, 0] + 2 * x[:, 1] * x[:, 4]
 
-    explainer = fs.BlackBoxExplainer(predict, pool.native, groups=["g"] * 4 + ["x"])
+    explainer = explain_fitted(predict, pool.native, groups=["g"] * 4 + ["x"])
     assert (np.concatenate(queries)[:, :4].sum(axis=1) == 1).all()
     truth = oracles.shap_values(predict, pool.native[:3], pool.native, players=np.array([0, 0, 0, 0, 1]))
     np.testing.assert_allclose(explainer.shap_values(pool.native[:3]), truth[:, :, 0], atol=1e-9)
@@ -250,7 +217,7 @@ def test_the_same_seed_gives_the_same_values():
     for _ in range(2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", fs.FidelityWarning)
-            explainer = fs.BlackBoxExplainer(additive, X, method="trees", budget=300, random_state=7)
+            explainer = explain_fitted(additive, X, method="trees", budget=300, random_state=7)
         runs.append(explainer.shap_values(X[:3]))
     np.testing.assert_array_equal(*runs)
 
@@ -264,5 +231,5 @@ def test_exact_stays_within_a_budget_that_just_fits():
         return x[:, 0] * x[:, 1]
 
     with pytest.warns(fs.FidelityWarning, match="none was left to see whether the model is noisy"):
-        fs.BlackBoxExplainer(predict, X, budget=32, random_state=0)
+        explain_fitted(predict, X, budget=32, random_state=0)
     assert sum(asked) == 32

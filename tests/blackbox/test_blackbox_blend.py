@@ -10,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 from fouriershap._blackbox.surrogates import SumSurrogate, TreeSurrogate
 from fouriershap._trees.arithmetic import side_by_side
 
@@ -55,18 +56,16 @@ def levels():
 
 @pytest.fixture(scope="module")
 def blended(levels):
-    return fs.BlackBoxExplainer(
-        predict, levels[:20], data=levels, method="blend", budget=700, random_state=0, min_fidelity=0
-    )
+    return explain_fitted(predict, levels[:20], data=levels, method="blend", budget=700, random_state=0)
 
 
 def test_the_blend_is_no_worse_than_its_parts(levels, blended):
-    lines = {line.name: line for line in blended.fit.candidates}
-    assert blended.fit.method == "blend" and lines["blend"].chosen
+    lines = {line.name: line for line in blended.fitted.candidates}
+    assert blended.fitted.method == "blend" and lines["blend"].chosen
     assert lines["blend"].r2 >= max(lines["trees"].r2, lines["waves"].r2) > 0.9
     assert blended.fidelity.r2 > lines["blend"].r2 - 0.03
-    again = fs.BlackBoxExplainer(predict, levels[:20], data=levels, budget=700, random_state=0)
-    assert again.fit.method in lines and {line.name for line in again.fit.candidates} <= set(lines)
+    again = explain_fitted(predict, levels[:20], data=levels, budget=700, random_state=0)
+    assert again.fitted.method in lines and {line.name for line in again.fitted.candidates} <= set(lines)
 
 
 def test_the_values_of_a_blend_are_those_of_its_sum(levels, blended):

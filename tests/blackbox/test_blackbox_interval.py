@@ -7,14 +7,15 @@ import warnings
 import numpy as np
 import pytest
 
-import fouriershap as fs
 from fouriershap._blackbox.fidelity import (
     MOST_GROUPS,
     Fidelity,
+    Interval,
     bootstrap_interval,
     certify,
     measure,
     r_squared,
+    warn_if_low,
 )
 from fouriershap._blackbox.hybrids import draw_hybrids
 from fouriershap._blackbox.task import make_folds
@@ -149,23 +150,19 @@ def test_two_points_say_nothing():
 
 
 def test_the_warning_heeds_the_lower_end():
-    rows = np.random.default_rng(0).integers(0, 3, size=(200, 8)).astype(float)
+    def warned(found):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warn_if_low(found, "trees")
+        return [str(each.message) for each in caught]
 
-    def explain(minimum):
-        return fs.BlackBoxExplainer(
-            lambda x: x[:, 0] * x[:, 1] + np.sin(x[:, 2:].sum(axis=1)),
-            rows,
-            method="trees",
-            budget=300,
-            random_state=0,
-            min_fidelity=minimum,
-        )
-
-    with pytest.warns(fs.FidelityWarning, match="cannot be ruled out"):
-        found: Fidelity = explain(1.0).fidelity
-    assert found.low < min(found.r2, found.k_fold)
-    with pytest.warns(fs.FidelityWarning, match=f"95 % interval {found.low:.3f} to {found.high:.3f}"):
-        explain((found.low + min(found.r2, found.k_fold)) / 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        explain(found.low)
+    known = {"n_points": 100, "n_queries": 1000, "k_fold": 0.97}
+    (text,) = warned(Fidelity(0.97, 0.93, 0.98, **known))
+    assert "95 % interval 0.930 to 0.980" in text and "cannot be ruled out" in text
+    assert not warned(Fidelity(0.97, 0.96, 0.98, **known))
+    assert warned(Fidelity(0.97, 0.96, 0.98, **known, by_output=(0.99, 0.5)))
+    # Where values were judged themselves, these count.
+    judged = {"judged_on": "30 rows of data that took no part"}
+    (text,) = warned(Fidelity(0.99, 0.98, 0.99, **known, shap=Interval(0.9, 0.8, 0.99), **judged))
+    assert "SHAP values of R^2 0.900 (0.800 to 0.990) at 30 rows of data" in text
+    assert not warned(Fidelity(0.9, 0.8, 0.99, **known, shap=Interval(0.99, 0.96, 1.0), **judged))

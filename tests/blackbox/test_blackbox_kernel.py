@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._blackbox.candidates import kernel as module
 from fouriershap._blackbox.candidates.kernel import fit_kernel
 from fouriershap._waves.training import Fitted
@@ -102,11 +102,11 @@ def narrow(rows: np.ndarray) -> np.ndarray:
 
 def test_it_helps_where_the_model_is_narrow(monkeypatch):
     X = np.random.default_rng(4).normal(size=(400, 5))
-    options = {"data": X, "method": "waves", "budget": 1000, "random_state": 0, "min_fidelity": 0}
-    taught = fs.BlackBoxExplainer(narrow, X[:50], **options)
+    options = {"data": X, "method": "waves", "budget": 1000, "random_state": 0}
+    taught = explain_fitted(narrow, X[:50], **options)
     monkeypatch.setattr(module, "MOST_COLUMNS", 4)  # one fewer than there are
-    alone = fs.BlackBoxExplainer(narrow, X[:50], **options)
-    assert "kernel" in taught.fit.candidates[0].note and "kernel" not in alone.fit.candidates[0].note
+    alone = explain_fitted(narrow, X[:50], **options)
+    assert "kernel" in taught.fitted.candidates[0].note and "kernel" not in alone.fitted.candidates[0].note
     fresh = np.random.default_rng(5).normal(size=(300, 5))
     missed = [((e.predict(fresh) - narrow(fresh)) ** 2).mean() for e in (taught, alone)]
     assert missed[0] < 0.7 * missed[1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._blackbox import selection as select
 from fouriershap._blackbox.candidates import waves as module
 from fouriershap._blackbox.candidates.wave_answers import Scaled, WaveTargets
@@ -25,8 +26,8 @@ def rough(rows: np.ndarray) -> np.ndarray:
 def fitted(model, monkeypatch: pytest.MonkeyPatch, worth: float) -> fs.BlackBoxExplainer:
     monkeypatch.setattr(module, "WORTH_LOGITS", worth)
     data = np.random.default_rng(0).normal(size=(400, 12))
-    options = {"method": "waves", "budget": 5000, "random_state": 0, "n_jobs": 1, "min_fidelity": 0.0}
-    return fs.BlackBoxExplainer(model, data[:20], data=data, **options)
+    options = {"method": "waves", "budget": 5000, "random_state": 0, "n_jobs": 1}
+    return explain_fitted(model, data[:20], data=data, **options)
 
 
 def missed(explainer: fs.BlackBoxExplainer, model) -> float:
@@ -37,8 +38,8 @@ def missed(explainer: fs.BlackBoxExplainer, model) -> float:
 
 def test_logits_miss_less_of_a_rough_sigmoid(monkeypatch):
     plain, linked = (fitted(rough, monkeypatch, worth) for worth in (0.0, 0.9))
-    assert "logits" not in plain.fit.candidates[0].note
-    assert "of logits" in linked.fit.candidates[0].note
+    assert "logits" not in plain.fitted.candidates[0].note
+    assert "of logits" in linked.fitted.candidates[0].note
     assert missed(linked, rough) < missed(plain, rough)
 
 
@@ -49,7 +50,7 @@ def test_logits_that_are_a_line_have_too_few_waves_for_the_sigmoid_which_does_no
         return 1 / (1 + np.exp(-3 * rows[:, :3].sum(axis=1)))
 
     explainer = fitted(steep, monkeypatch, 0.9)
-    assert "of logits" in explainer.fit.candidates[0].note
+    assert "of logits" in explainer.fitted.candidates[0].note
     assert missed(explainer, steep) < 1e-3  # 0.0004; waves of probabilities alone 0.0001
 
 
@@ -58,7 +59,7 @@ def test_a_student_of_more_waves_than_its_teachers_have(monkeypatch):
     monkeypatch.setitem(select.CANDIDATES, "waves", partial(module.fit_waves_candidate, hopeless=0.0))
     monkeypatch.setattr(module, "_MANY_ANSWERS", 4500)
     explainer = fitted(rough, monkeypatch, 0.9)
-    assert "of logits" in explainer.fit.candidates[0].note
+    assert "of logits" in explainer.fitted.candidates[0].note
     assert len(explainer.representation.frequencies) == module.MOST_STUDENT > 2 * module.FEW
     assert missed(explainer, rough) < 0.1
 
@@ -68,8 +69,8 @@ def test_folds_tell_of_what_is_explained(monkeypatch):
     good = fitted(rough, monkeypatch, 0.9)
     monkeypatch.setattr(module, "_student_sizes", lambda *_: [2])
     poor = fitted(rough, monkeypatch, 0.9)
-    assert "of logits" in poor.fit.candidates[0].note
-    assert poor.fit.candidates[0].r2 == good.fit.candidates[0].r2  # by what the teachers know
+    assert "of logits" in poor.fitted.candidates[0].note
+    assert poor.fitted.candidates[0].r2 == good.fitted.candidates[0].r2  # by what the teachers know
     assert abs(poor.fidelity.k_fold - poor.fidelity.r2) < 0.05 < good.fidelity.k_fold - poor.fidelity.k_fold
 
 
@@ -98,12 +99,12 @@ def test_an_interruption_while_a_student_is_taught_leaves_something(monkeypatch)
     with pytest.raises(KeyboardInterrupt) as caught:
         fitted(rough, monkeypatch, 0.9)
     explainer = caught.value.finish()
-    assert "of logits" in explainer.fit.candidates[0].note and explainer.fidelity.r2 > 0.9
+    assert "of logits" in explainer.fitted.candidates[0].note and explainer.fidelity.r2 > 0.9
 
 
 def test_answers_outside_of_0_and_1_have_no_logits(monkeypatch):
     explainer = fitted(lambda rows: rough(rows) * 1.5, monkeypatch, np.inf)
-    assert "logits" not in explainer.fit.candidates[0].note
+    assert "logits" not in explainer.fitted.candidates[0].note
 
 
 def test_what_is_said_of_logits_is_read_as_outputs():

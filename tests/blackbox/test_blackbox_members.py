@@ -30,6 +30,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVR
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._blackbox.candidates import members as candidate
 from fouriershap._blackbox.candidates.members import MOST_LEAVES, members_on_codes
 from fouriershap._libraries import arithmetic, read_members
@@ -107,10 +108,11 @@ def share_explained(got, want):
 def test_values_of_the_model_itself(name):
     model, y, least = MODELS[name]
     model = model.fit(X, y)
-    with pytest.warns(fs.ModelWarning, match="fitted as a black box"):
-        explainer = fs.Explainer(model, BACKGROUND, data=X, budget=2000, random_state=0, min_fidelity=0.8)
-    assert explainer.fit.method == "members"
-    line = explainer.fit.candidates[0]
+    with pytest.warns(fs.ModelWarning, match="explained as a black box"):
+        explainer = fs.Explainer(model, BACKGROUND, data=X, random_state=0)
+    explainer = explainer.fit(budget=2000)
+    assert explainer.fitted.method == "members"
+    line = explainer.fitted.candidates[0]
     assert line.chosen and "members' outputs" in line.note
     want = by_definition(model, ROWS, BACKGROUND)
     got = with_outputs(explainer.shap_values(ROWS))
@@ -123,7 +125,7 @@ def test_members_are_worth_reading():
     """Of the same answers they make more than trees that are boosted on rows."""
     model = MODELS["sigmoids"][0].fit(X, TWO)
     missed = {
-        method: 1 - fs.BlackBoxExplainer(model, X, budget=800, method=method, random_state=0).fidelity.r2
+        method: 1 - explain_fitted(model, X, budget=800, method=method, random_state=0).fidelity.r2
         for method in ("members", "trees")
     }
     assert missed["members"] < 0.7 * missed["trees"]
@@ -132,14 +134,14 @@ def test_members_are_worth_reading():
 def test_a_sum_of_members_is_found():
     members = [("a", forest(RandomForestRegressor)), ("b", boosting(GradientBoostingRegressor))]
     model = VotingRegressor(members, weights=[1, 3]).fit(X, SCORE)
-    explainer = fs.BlackBoxExplainer(model, BACKGROUND, data=X, budget=1000)
-    assert explainer.fit.method == "members" and explainer.fidelity.r2 > 1 - 1e-9
+    explainer = explain_fitted(model, BACKGROUND, data=X, budget=1000)
+    assert explainer.fitted.method == "members" and explainer.fidelity.r2 > 1 - 1e-9
     assert_within(explainer.shap_values(ROWS), fs.TreeExplainer(model, BACKGROUND).shap_values(ROWS), 1e-5)
 
 
 def test_probabilities_add_up_to_one():
     model = MODELS["isotonic, 3 classes"][0].fit(X, THREE)
-    explainer = fs.BlackBoxExplainer(model, BACKGROUND, data=X, budget=1000, min_fidelity=0.5)
+    explainer = explain_fitted(model, BACKGROUND, data=X, budget=1000)
     assert explainer.output_names == ("0", "1", "2")
     np.testing.assert_allclose(explainer.shap_values(ROWS).sum(axis=2), 0, atol=1e-6)
     assert explainer.expected_value.sum() == pytest.approx(1, abs=1e-6)
@@ -149,15 +151,15 @@ def test_groups_frames_files_and_other_backgrounds(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcde"))
     model = MODELS["isotonic"][0].fit(frame, TWO)
     groups = {"left": ["d", "a"], "right": ["b", "c", "e"]}
-    options = {"budget": 2000, "random_state": 0, "min_fidelity": 0.8}
-    explainer = fs.BlackBoxExplainer(model, frame[:30], data=frame, groups=groups, **options)
-    assert explainer.fit.method == "members" and explainer.player_names == ("left", "right")
+    options = {"budget": 2000, "random_state": 0}
+    explainer = explain_fitted(model, frame[:30], data=frame, groups=groups, **options)
+    assert explainer.fitted.method == "members" and explainer.player_names == ("left", "right")
     rows = frame[100:112]
     want = by_definition(model, rows, frame[:30], np.array([0, 1, 1, 0, 1]))
     assert share_explained(explainer.shap_values(rows), want) > 0.97
     explainer.save(tmp_path / "m.fshap")
     loaded = fs.load(tmp_path / "m.fshap")
-    assert loaded.fit.method == "members" and loaded.fit.candidates == explainer.fit.candidates
+    assert loaded.fitted.method == "members" and loaded.fitted.candidates == explainer.fitted.candidates
     assert_within(loaded.shap_values(rows), explainer.shap_values(rows), 1e-6)
     other = explainer.with_background(frame[50:60])
     want = by_definition(model, rows, frame[50:60], np.array([0, 1, 1, 0, 1]))
@@ -168,15 +170,13 @@ def test_missing_values_ties_and_one_column():
     rows = np.round(X, 1)
     rows[::7, 0] = np.nan
     model = CalibratedClassifierCV(HistGradientBoostingClassifier(max_iter=15), cv=2).fit(rows, TWO)
-    explainer = fs.BlackBoxExplainer(
-        model, rows[:30], data=rows, budget=2000, random_state=0, min_fidelity=0.5
-    )
-    assert explainer.fit.method == "members"
+    explainer = explain_fitted(model, rows[:30], data=rows, budget=2000, random_state=0)
+    assert explainer.fitted.method == "members"
     want = by_definition(model, rows[98:110], rows[:30])
     assert share_explained(explainer.shap_values(rows[98:110]), want) > 0.95
     one = CalibratedClassifierCV(forest(), cv=2).fit(X[:, :1], TWO)
     with pytest.warns(fs.ModelWarning):
-        alone = fs.Explainer(one, X[:30, :1], data=X[:, :1], budget=400)
+        alone = explain_fitted(one, X[:30, :1], data=X[:, :1], budget=400)
     want = one.predict_proba(ROWS[:, :1]) - one.predict_proba(X[:30, :1]).mean(axis=0)
     np.testing.assert_allclose(alone.shap_values(ROWS[:, :1])[:, 0], want, atol=0.05)
 
@@ -184,7 +184,7 @@ def test_missing_values_ties_and_one_column():
 def test_wrong_columns():
     model = MODELS["isotonic"][0].fit(X, TWO)
     with pytest.raises((ValueError, fs.FourierShapError)), pytest.warns(fs.ModelWarning):
-        fs.Explainer(model, X[:30, :3], budget=500)
+        explain_fitted(model, X[:30, :3], budget=500)
 
 
 PEOPLE = pd.DataFrame(X[:, :3], columns=list("abc")).assign(
@@ -211,12 +211,11 @@ def prepared(model):
 )
 def test_members_behind_steps_and_labels(model, tmp_path):
     model = model.fit(PEOPLE, CHOSEN)
-    with pytest.warns(fs.ModelWarning, match="fitted as a black box"):
-        explainer = fs.Explainer(
-            model, PEOPLE[:30], data=PEOPLE, budget=2000, random_state=0, min_fidelity=0.5
-        )
-    assert explainer.fit.method == "members"
-    known = float(explainer.fit.candidates[0].note.partition("R^2 ")[2].partition(";")[0])
+    with pytest.warns(fs.ModelWarning, match="explained as a black box"):
+        explainer = fs.Explainer(model, PEOPLE[:30], data=PEOPLE, random_state=0)
+    explainer = explainer.fit(budget=2000)
+    assert explainer.fitted.method == "members"
+    known = float(explainer.fitted.candidates[0].note.partition("R^2 ")[2].partition(";")[0])
     assert known > 0.93  # read wrongly, members would say next to nothing
     rows = PEOPLE[100:112]
     want = by_definition(model, rows, PEOPLE[:30])
@@ -229,10 +228,8 @@ def test_members_that_know_labels():
     frame = PEOPLE.astype({"city": "category", "size": "category"})
     member = HistGradientBoostingClassifier(max_iter=15, categorical_features="from_dtype")
     model = CalibratedClassifierCV(member, cv=2).fit(frame, CHOSEN)
-    explainer = fs.BlackBoxExplainer(
-        model, frame[:30], data=frame, budget=2000, random_state=0, min_fidelity=0.5
-    )
-    assert explainer.fit.method == "members"
+    explainer = explain_fitted(model, frame[:30], data=frame, budget=2000, random_state=0)
+    assert explainer.fitted.method == "members"
     want = by_definition(model, frame[100:112], frame[:30])
     assert share_explained(with_outputs(explainer.shap_values(frame[100:112])), want) > 0.97
 
@@ -257,7 +254,7 @@ def test_what_members_cannot_be_read_for():
     inside = CalibratedClassifierCV(make_pipeline(PCA(), forest()), cv=2).fit(X, TWO)
     assert read_members(inside, {}) is None
     with pytest.raises(fs.InputError, match="members"):
-        fs.BlackBoxExplainer(turned, X, budget=500, method="members")
+        explain_fitted(turned, X, budget=500, method="members")
     assert members.n_leaves < MOST_LEAVES
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._blackbox.fidelity import noise_of
 from oracles import all_rows
 from oracles import shap_values as shap_by_definition
@@ -40,7 +41,7 @@ class Noisy:
 def explain(model, budget, method="enumerate", rows=CUBE, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FourierShapWarning)
-        return fs.BlackBoxExplainer(model, rows, method=method, budget=budget, random_state=0, **settings)
+        return explain_fitted(model, rows, method=method, budget=budget, random_state=0, **settings)
 
 
 def true_r2(explainer, model, rows=CUBE):
@@ -53,13 +54,14 @@ def true_r2(explainer, model, rows=CUBE):
 def test_the_budget_goes_into_repeats_and_the_mean_is_explained(method):
     model = Noisy(0, 1.5)
     with pytest.warns(fs.NoiseWarning, match="answers the same row differently"):
-        explainer = fs.BlackBoxExplainer(model, CUBE, method=method, budget=4000, random_state=0)
+        explainer = explain_fitted(model, CUBE, method=method, budget=4000, random_state=0)
     found = explainer.fidelity
-    assert explainer.fit.method == "enumerate" and model.count == found.n_queries == 4000
+    assert explainer.fitted.method == "enumerate" and model.count == found.n_queries == 4000
     assert not found.exact and found.cube.low <= true_r2(explainer, model) <= found.cube.high < 1
     assert 0.9 < found.low <= found.r2 <= found.high < 1 and found.low <= found.k_fold
     assert (
-        explainer.fit.candidates[0].r2 == found.r2 and "250 answers each" in explainer.fit.candidates[0].note
+        explainer.fitted.candidates[0].r2 == found.r2
+        and "250 answers each" in explainer.fitted.candidates[0].note
     )
     truth = shap_by_definition(model.mean, CUBE[:3], CUBE)[:, :, 0]
     # 250 answers to each of 16 rows: a value is off by a tenth of their noise at most.
@@ -91,7 +93,7 @@ def test_noise_alone_is_not_explained():
 def test_without_a_query_left_nothing_is_claimed(tmp_path):
     """One answer to each combination, which may be noise and nothing else."""
     with pytest.warns(fs.FidelityWarning, match="none was left to see whether the model is noisy") as caught:
-        explainer = fs.BlackBoxExplainer(Noisy(0, 1.0), CUBE, method="enumerate", budget=16, random_state=0)
+        explainer = explain_fitted(Noisy(0, 1.0), CUBE, method="enumerate", budget=16, random_state=0)
     assert caught[0].filename == __file__ and "a few more than there are combinations" in str(
         caught[0].message
     )
@@ -134,7 +136,7 @@ def test_noise_of_an_output_of_small_spread():
         return np.column_stack([1e6 * rows[:, 0], rows[:, 1] + rng.normal(size=len(rows))])
 
     with pytest.warns(fs.FidelityWarning, match="of that of output 1"):
-        explainer = fs.BlackBoxExplainer(predict, CUBE, budget=100, random_state=0)
+        explainer = explain_fitted(predict, CUBE, budget=100, random_state=0)
     clear, hidden = explainer.fidelity.by_output
     assert clear > 0.999 and hidden < 0.9 and explainer.fidelity.noise > 0.1
 
@@ -149,7 +151,7 @@ def test_rounding_is_no_noise():
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        explainer = fs.BlackBoxExplainer(predict, CUBE, budget=200, random_state=0)
+        explainer = explain_fitted(predict, CUBE, budget=200, random_state=0)
     assert explainer.fidelity.exact and explainer.fidelity.n_queries == 36
 
 
@@ -171,19 +173,6 @@ def test_swht_of_a_whole_cube_is_certified_by_fresh_answers(n_terms):
     assert model.count == found.n_queries <= 1000
     assert found.r2 < 0.6 and found.low < truth  # answers that are held out are noisy, too
     assert found.cube.low < truth < 1 and found.cube.r2 < 0.6
-
-
-@pytest.mark.parametrize("method", ["enumerate", "trees"])
-def test_cube_fidelity_asks_noisy_models_anew(method):
-    n_bits = 8
-    rows = all_rows(n_bits)
-    model = Noisy(2, 2.0, n_bits=n_bits)
-    explainer = explain(model, 300, method, rows, data=rows)
-    before = model.count
-    found = explainer.fit.cube_fidelity(500)
-    assert model.count == before + 500
-    # A fifth of the variance of an answer is not noise; what the representation repeats of the noise counts against it.
-    assert found.r2 < 0.25
 
 
 def test_noise_is_measured_by_output_and_beside_rounding():

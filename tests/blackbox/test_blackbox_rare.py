@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._blackbox import fit as _fit
 from fouriershap._blackbox import hybrids as _rare
 
@@ -87,8 +88,8 @@ def test_rare_levels_that_seldom_meet_are_asked_together(monkeypatch):
     truth = exact_pairs(rows, data[:10])
 
     def missed():
-        explainer = fs.BlackBoxExplainer(
-            rare_pairs, data[:10], data=data, method="trees", budget=2000, random_state=0, min_fidelity=0
+        explainer = explain_fitted(
+            rare_pairs, data[:10], data=data, method="trees", budget=2000, random_state=0
         )
         assert explainer.fidelity.n_queries <= 2000
         return ((explainer.shap_values(rows) - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
@@ -112,10 +113,8 @@ def test_rare_rows_take_no_part_in_judging(monkeypatch, method):
 
     monkeypatch.setattr(_fit, "choose", watch)
     data = (np.random.default_rng(2).random((500, 20)) < 0.04).astype(float)
-    explainer = fs.BlackBoxExplainer(
-        rare_pairs, data[:10], data=data, method=method, budget=600, random_state=0, min_fidelity=-np.inf
-    )
+    explainer = explain_fitted(rare_pairs, data[:10], data=data, method=method, budget=600, random_state=0)
     task = seen["task"]
     assert 0 < (task.fold < 0).sum() <= 300
     assert task.codes[task.fold < 0].sum(axis=1).mean() > task.codes[task.fold >= 0].sum(axis=1).mean() + 0.5
-    assert all(np.isfinite(line.r2) for line in explainer.fit.candidates)
+    assert all(np.isfinite(line.r2) for line in explainer.fitted.candidates)

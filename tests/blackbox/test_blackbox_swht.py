@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 from fouriershap._blackbox.bit_code import exact_code, interval_code
 from fouriershap._blackbox.candidates import swht as _swht
 from fouriershap._rows.levels import make_encoding
@@ -29,10 +30,10 @@ def test_sparse_models_are_exact(seed, n_outputs):
         pair = x[:, [0]] * x[:, [1]] * (1 - x[:, [2]]) * np.arange(1, n_outputs + 1)
         return (table[x[:, 12], x[:, 13]] + pair + x[:, [5]])[:, : None if n_outputs > 1 else 1]
 
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         predict, X[:12], data=X, method="swht", budget=6000, categorical=range(12, 16), random_state=seed
     )
-    assert explainer.fit.method == "swht" and explainer.fidelity.n_queries <= 6000
+    assert explainer.fitted.method == "swht" and explainer.fidelity.n_queries <= 6000
     used = np.array([0, 1, 2, 5, 12, 13])
 
     def small(x):  # the other players are dummies: brute force over the six that matter
@@ -58,7 +59,7 @@ def test_every_query_is_a_valid_row():
         assert rows["size"].isin(frame["size"]).all()
         return (rows["colour"] == "red").to_numpy() * (1 + rows["b0"].to_numpy()) + rows["b1"].to_numpy()
 
-    explainer = fs.BlackBoxExplainer(predict, frame, method="swht", budget=4000, random_state=0)
+    explainer = explain_fitted(predict, frame, method="swht", budget=4000, random_state=0)
     assert explainer.fidelity.r2 == pytest.approx(1)
     values = explainer.shap_values(frame[:5])
     np.testing.assert_allclose(values[:, [*range(2, 14), 15]], 0, atol=1e-8)
@@ -105,7 +106,7 @@ def test_noise_is_averaged():
         return 2.0 * x[:, 0] * x[:, 1] - x[:, 2] + x[:, 3]
 
     with pytest.warns(fs.NoiseWarning):
-        explainer = fs.BlackBoxExplainer(
+        explainer = explain_fitted(
             lambda x: clean(x) + 0.1 * noise.normal(size=len(x)),
             X[:20],
             data=X,
@@ -113,7 +114,7 @@ def test_noise_is_averaged():
             budget=4000,
             random_state=0,
         )
-    truth = fs.BlackBoxExplainer(clean, X[:20], data=X, method="swht", budget=4000, random_state=0)
+    truth = explain_fitted(clean, X[:20], data=X, method="swht", budget=4000, random_state=0)
     np.testing.assert_allclose(explainer.shap_values(X[:30]), truth.shap_values(X[:30]), atol=0.03)
     assert 0.02 < explainer.fidelity.noise < 0.3
 
@@ -131,15 +132,15 @@ def test_noise_is_averaged():
 def test_bad_arguments(arguments, message):
     X = np.random.default_rng(0).normal(size=(300, 30))
     with pytest.raises(fs.InputError, match=message):
-        fs.BlackBoxExplainer(lambda x: x[:, 0], X, **arguments)
+        explain_fitted(lambda x: x[:, 0], X, **arguments)
 
 
 def test_the_number_of_queries_that_would_do_does():
     X = np.random.default_rng(0).integers(0, 2, size=(100, 40))
     with pytest.raises(fs.InputError, match="needs at least") as caught:
-        fs.BlackBoxExplainer(lambda x: x[:, 0], X, method="swht", budget=250)
+        explain_fitted(lambda x: x[:, 0], X, method="swht", budget=250)
     needed = int(str(caught.value).split("at least ")[1].split()[0])
-    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0], X, method="swht", budget=needed, random_state=0)
+    explainer = explain_fitted(lambda x: x[:, 0], X, method="swht", budget=needed, random_state=0)
     assert explainer.fidelity.n_queries <= needed
 
 

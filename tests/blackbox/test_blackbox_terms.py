@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 
 pd = pytest.importorskip("pandas")
 
@@ -35,16 +36,16 @@ def test_labels_of_levels(frame):
         return 3 * hot * rows["pressure"] + 0.5 * (rows["gear"] == 4) + 0.1 * rows["colour_red"]
 
     groups = {"colour": ["colour_red", "colour_blue"]}
-    explainer = fs.BlackBoxExplainer(predict, frame, groups=groups, method="enumerate", random_state=0)
-    names = explainer.fit.bit_names
+    explainer = explain_fitted(predict, frame, groups=groups, method="enumerate", random_state=0)
+    names = explainer.fitted.bit_names
     expected = ["temp=high", "pressure", "gear in {2, 4}", "gear in {3, 4}"]
     expected += [f"size[bit {bit}]" for bit in range(3)] + ["hole=missing"]
     assert [name for name in names if not name.startswith("colour")] == expected
     assert {name for name in names if name.startswith("colour")} <= {"colour=red", "colour=blue"}
-    top = explainer.fit.top_terms(3)
+    top = explainer.fitted.top_terms(3)
     assert set(top.labels) == {"temp=high", "pressure", "temp=high × pressure"}
     np.testing.assert_allclose(np.abs(top.coefficients), 0.75)
-    assert explainer.representation.top_terms(3, explainer.fit.bit_names).labels == top.labels
+    assert explainer.representation.top_terms(3, explainer.fitted.bit_names).labels == top.labels
 
 
 @pytest.mark.parametrize("method", ["enumerate", "swht"])
@@ -56,7 +57,7 @@ def test_every_label_is_true_of_the_rows(frame, tmp_path, method):
         levels = levels.join(pd.DataFrame(bits, columns=[f"bit {j}" for j in range(12)]))
     for label in ("gear in {2, 4}", "gear in {3, 4}"):
         marked = label.split("{")[1][:-1].split(", ")
-        explainer = fs.BlackBoxExplainer(
+        explainer = explain_fitted(
             lambda rows, marked=marked: rows["gear"].isin(marked).to_numpy(float),
             levels,
             method=method,
@@ -65,7 +66,7 @@ def test_every_label_is_true_of_the_rows(frame, tmp_path, method):
         )
         explainer.save(tmp_path / "box.fshap")
         for one in (explainer, fs.load(tmp_path / "box.fshap")):
-            top = one.fit.top_terms(1)
+            top = one.fitted.top_terms(1)
             assert top.labels == (label,)
             np.testing.assert_allclose([*top.coefficients, *top.share], [-0.5, 1.0], atol=1e-6)
 
@@ -75,56 +76,23 @@ def test_intervals():
     rng = np.random.default_rng(1)
     rare = np.where(rng.random(400) < 0.95, 0.0, rng.uniform(1, 2, 400))
     X = np.column_stack([rng.normal(size=400), rare, rng.integers(0, 2, (400, 12))])
-    explainer = fs.BlackBoxExplainer(
-        lambda x: x[:, 2] + (x[:, 1] > 0), X, method="swht", budget=3000, min_fidelity=0, random_state=0
+    explainer = explain_fitted(
+        lambda x: x[:, 2] + (x[:, 1] > 0), X, method="swht", budget=3000, random_state=0
     )
     least = rare[rare > 0].min()
-    assert explainer.fit.bit_names[:4] == (
+    assert explainer.fitted.bit_names[:4] == (
         *(f"Feature 0[bit {bit}]" for bit in range(3)),
         f"Feature 1>={least:.6g}",
     )
-    assert set(explainer.fit.top_terms(2).labels) == {"Feature 2", f"Feature 1>={least:.6g}"}
+    assert set(explainer.fitted.top_terms(2).labels) == {"Feature 2", f"Feature 1>={least:.6g}"}
     assert explainer.fidelity.r2 > 0.999
 
 
 def test_trees_have_no_bits():
     X = np.random.default_rng(0).normal(size=(300, 3))
-    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0], X, method="trees", budget=400, random_state=0)
+    explainer = explain_fitted(lambda x: x[:, 0], X, method="trees", budget=400, random_state=0)
     with pytest.raises(fs.InputError, match="no bits"):
-        explainer.fit.top_terms()
+        explainer.fitted.top_terms()
 
 
 # The cube
-
-
-def test_cube_fidelity_is_the_r2_on_all_rows_of_the_cube():
-    rng = np.random.default_rng(0)
-    X = (rng.random((400, 8)) < 0.3).astype(int)
-    count = 0
-
-    def predict(x):
-        nonlocal count
-        count += len(x)
-        return x[:, 0] + 2 * x[:, :4].prod(axis=1) + 3 * x[:, 3:8].prod(axis=1)
-
-    explainer = fs.BlackBoxExplainer(predict, X, method="trees", budget=220, min_fidelity=0, random_state=0)
-    cube = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(int)
-    truth = predict(cube)
-    r2 = 1 - ((truth - explainer.predict(cube)) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
-    before = count
-    found = explainer.fit.cube_fidelity(4000)
-    assert count - before <= 256  # known rows are free
-    assert found.low <= found.r2 <= found.high
-    assert found.r2 == pytest.approx(r2, abs=0.1)
-    assert explainer.fit.cube_fidelity(4000) == found
-    with pytest.raises(fs.InputError, match="n is 0"):
-        explainer.fit.cube_fidelity(0)
-
-
-def test_cube_fidelity_needs_the_model(tmp_path):
-    X = np.random.default_rng(0).integers(0, 2, (100, 5))
-    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], X)
-    assert explainer.fit.cube_fidelity(50).r2 == 1.0
-    explainer.save(tmp_path / "box.fshap")
-    with pytest.raises(fs.InputError, match="asks the model"):
-        fs.load(tmp_path / "box.fshap").fit.cube_fidelity()

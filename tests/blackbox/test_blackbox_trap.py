@@ -9,6 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 
 N_TERMS = 20
 
@@ -47,14 +48,13 @@ def test_the_largest_terms_are_right_on_the_cube_and_wrong_on_the_data(trap):
 
 def test_hybrids_make_the_same_terms_useful(trap):
     X, predict, _, truth = trap
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         predict,
         X[:30],
         data=X[30:],
         method="swht",
         n_terms=N_TERMS,
         budget=4000,
-        min_fidelity=0,
         random_state=0,
     )
     assert len(explainer.representation) <= N_TERMS + 1
@@ -67,11 +67,9 @@ def test_auto_does_not_fall_into_it(trap, budget):
     X, predict, _, truth = trap
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        explainer = fs.BlackBoxExplainer(
-            predict, X[:30], data=X[30:], budget=budget, random_state=0, min_fidelity=0.9
-        )
+        explainer = explain_fitted(predict, X[:30], data=X[30:], budget=budget, random_state=0)
     assert explainer.fidelity.n_queries <= budget
-    names = {line.name for line in explainer.fit.candidates}
+    names = {line.name for line in explainer.fitted.candidates}
     assert names == ({"swht"} if budget == 14_000 else {"waves", "trees", "blend"})
-    assert [explainer.fit.method] == [line.name for line in explainer.fit.candidates if line.chosen]
+    assert [explainer.fitted.method] == [line.name for line in explainer.fitted.candidates if line.chosen]
     assert r_squared(truth, explainer.shap_values(X[30:90])) > (0.99999 if budget == 14_000 else 0.95)

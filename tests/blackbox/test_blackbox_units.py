@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.fidelity import certify, measure, r_squared
 
@@ -29,7 +30,7 @@ def explain(model, scale, rows, method, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no overflow is hushed up
         warnings.simplefilter("ignore", fs.FidelityWarning)
-        return fs.BlackBoxExplainer(
+        return explain_fitted(
             lambda x: scale * model(x), rows[:20], data=rows, method=method, random_state=0, **settings
         )
 

@@ -10,6 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 from fouriershap._blackbox import selection as select
 from fouriershap._blackbox.candidates import waves as module
 from fouriershap._blackbox.candidates.wave_answers import _scaled
@@ -26,9 +27,7 @@ def numbers():
 
 @pytest.fixture(scope="module")
 def explainer(numbers):
-    return fs.BlackBoxExplainer(
-        smooth, numbers[:100], data=numbers, method="waves", budget=1500, random_state=0, min_fidelity=0
-    )
+    return explain_fitted(smooth, numbers[:100], data=numbers, method="waves", budget=1500, random_state=0)
 
 
 def test_smooth_models_are_waves(numbers, explainer):
@@ -45,14 +44,13 @@ def test_smooth_models_are_waves(numbers, explainer):
 
 
 def test_the_same_seed_gives_the_same_waves_whatever_the_threads(numbers, explainer):
-    again = fs.BlackBoxExplainer(
+    again = explain_fitted(
         smooth,
         numbers[:100],
         data=numbers,
         method="waves",
         budget=1500,
         random_state=0,
-        min_fidelity=0,
         n_jobs=1,
     )
     np.testing.assert_array_equal(again.shap_values(numbers[:5]), explainer.shap_values(numbers[:5]))
@@ -62,7 +60,7 @@ def test_files(numbers, explainer, tmp_path):
     explainer.save(tmp_path / "waves.fshap")
     again = fs.load(tmp_path / "waves.fshap")
     np.testing.assert_array_equal(again.shap_values(numbers[:9]), explainer.shap_values(numbers[:9]))
-    assert again.fidelity == explainer.fidelity and again.fit.method == "waves"
+    assert again.fidelity == explainer.fidelity and again.fitted.method == "waves"
     other = again.with_background(numbers[:3])
     assert other.plan().strategy in ("pairs", "subsets")
     np.testing.assert_allclose(
@@ -87,7 +85,7 @@ def test_frames_with_labels_missing_values_groups_and_several_outputs():
         return np.column_stack([first, second])
 
     groups = {"size": ["size"], "deal": ["price", "door"], "town": ["town"], "age": ["age"]}
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         predict, frame[:50], data=frame, method="waves", groups=groups, budget=4000, random_state=0
     )
     assert min(explainer.fidelity.by_output) > 0.98
@@ -110,9 +108,9 @@ def test_a_compressed_background_says_what_it_misses():
     def predict(rows):
         return np.tanh(rows @ weights)
 
-    options = {"data": X, "method": "waves", "budget": 1500, "random_state": 0, "min_fidelity": 0}
-    quick = fs.BlackBoxExplainer(predict, X[:200], **options)
-    exact = fs.BlackBoxExplainer(predict, X[:200], compress_background=False, **options)
+    options = {"data": X, "method": "waves", "budget": 1500, "random_state": 0}
+    quick = explain_fitted(predict, X[:200], **options)
+    exact = explain_fitted(predict, X[:200], compress_background=False, **options)
     assert (quick.plan().strategy, exact.plan().strategy) == ("mixture", "pairs")
     assert exact.fidelity.background == 0 < quick.fidelity.background
     truth = exact.shap_values(X[200:220])
@@ -129,9 +127,7 @@ def test_rows_far_from_the_data_do_no_harm():
     def predict(rows):
         return 1 / (1 + np.exp(-rows.sum(axis=1)))
 
-    explainer = fs.BlackBoxExplainer(
-        predict, X[:100], data=X, method="waves", budget=1500, random_state=0, min_fidelity=0
-    )
+    explainer = explain_fitted(predict, X[:100], data=X, method="waves", budget=1500, random_state=0)
     far = X[:5].copy()
     far[:, 0] = 30.0
     assert np.abs(explainer.predict(far) - predict(far)).max() < 0.5
@@ -149,9 +145,9 @@ def test_waves_are_hopeless_by_what_all_outputs_miss_together(numbers, monkeypat
     whole = module._fit_folds
     monkeypatch.setattr(module, "_fit_folds", lambda *given: fits.append(whole(*given)) or fits[-1])
     monkeypatch.setitem(select.CANDIDATES, "waves", partial(module.fit_waves_candidate, hopeless=hopeless))
-    options = {"data": numbers, "method": "waves", "budget": 1000, "random_state": 0, "min_fidelity": -9}
+    options = {"data": numbers, "method": "waves", "budget": 1000, "random_state": 0}
     with pytest.warns(fs.NoiseWarning):
-        fs.BlackBoxExplainer(outputs, numbers[:20], **options)
+        explain_fitted(outputs, numbers[:20], **options)
     ((_, nets, _),) = fits
     assert len(nets) == (10 if hopeless else 1)
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from models import CASES, XGBOOST_KEEPS_LABELS, frame
 
 KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -54,8 +55,8 @@ def make_explainer(which: str) -> tuple[Any, pd.DataFrame]:
         return fs.TreeExplainer(case.model, case.X, groups=groups), case.X
     if which == "black box":
         X = frame().drop(columns=["size"]).astype({"colour": str})
-        return fs.BlackBoxExplainer(
-            lambda Z: Z["a"] * (Z["colour"] == "red") + Z["b"], X, method="trees", budget=300, min_fidelity=0
+        return explain_fitted(
+            lambda Z: Z["a"] * (Z["colour"] == "red") + Z["b"], X, method="trees", budget=300
         ), X
     case = CASES[which]["frame"]()
     return fs.TreeExplainer(case.model, case.X), case.X

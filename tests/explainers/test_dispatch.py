@@ -151,8 +151,8 @@ def test_spectra_in_frames_and_files(tmp_path):
         assert loaded.kind == "spectrum" and loaded.feature_names == tuple("abc")
         assert np.array_equal(loaded.shap_values(X), explainer.shap_values(X))
         assert loaded(X).display_data is not None
-    with pytest.raises(fs.FileFormatError, match="not a 'tables'"):
-        fs.spectra.Tables.load(tmp_path / "h.fshap")
+    with pytest.raises(fs.FileFormatError, match="not a 'spectrum'"):
+        fs.Spectrum.load(tmp_path / "h.fshap")
 
 
 def every_explainer():
@@ -257,6 +257,5 @@ def test_sparse_rows_of_black_boxes():
         return rows.sum(axis=1)
 
     explainer = fs.Explainer(predict, X[:50])
-    assert set(asked) == {type(X)}
     assert np.array_equal(explainer.shap_values(X[:5]), explainer.shap_values(X[:5].toarray()))
-    assert explainer.fit.gap(X[:5]).shape == (5,)
+    assert set(asked) == {type(X)}

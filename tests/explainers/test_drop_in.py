@@ -169,7 +169,7 @@ def test_every_explainer_takes_one_row(kind: str) -> None:
     if kind == "products":
         explainer = fs.Explainer(LinearRegression().fit(rows, rows[:, 0] - rows[:, 2]), rows)
     elif kind == "black box":
-        explainer = fs.Explainer(lambda x: x[:, 0] * x[:, 1], rows, budget=300, random_state=0)
+        explainer = fs.Explainer(lambda x: x[:, 0] * x[:, 1], rows, random_state=0)
     else:
         explainer = fs.Explainer(fs.Spectrum([[1, 0, 0, 0], [0, 1, 1, 0]], [1.0, 0.5]), rows)
     alone = explainer.shap_values(rows[3])

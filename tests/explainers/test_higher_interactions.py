@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -90,7 +91,7 @@ def black_box(background: np.ndarray) -> tuple[Any, Any]:
     def model(rows: np.ndarray) -> Any:
         return rows[:, 0] * rows[:, 1] * rows[:, 3] + rows[:, 2]
 
-    return fs.BlackBoxExplainer(model, background.astype(float), method="enumerate"), model
+    return explain_fitted(model, background.astype(float), method="enumerate"), model
 
 
 def probability(background: np.ndarray) -> tuple[Any, Any]:

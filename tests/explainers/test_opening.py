@@ -33,6 +33,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from models import (
     CASES,
     XGBOOST_KEEPS_LABELS,
@@ -157,7 +158,7 @@ def test_responses_of_targets_that_are_not_known_are_fitted(name: str) -> None:
         ) as caught:
             explainer = fs.Explainer(model, BITS, **{word: "response"})
         assert len(caught) == 1 and explainer.kind == "black box"
-        assert np.abs(explainer.fit.gap(BITS[:5])).max() < 1e-6
+        np.testing.assert_allclose(explainer.predict(BITS[:5]), model.predict(BITS[:5]))
     with pytest.warns(fs.ModelWarning, match="units of the transformed target"):
         assert fs.Explainer(model, BITS).kind == ("trees" if name == "trees" else "products")
 
@@ -198,7 +199,7 @@ def test_an_output_that_a_black_box_has_in_any_case() -> None:
     with pytest.raises(fs.UnsupportedModelError, match="leave that out"):
         fs.Explainer(calibrated, X, output="log_loss")
     near = KNeighborsRegressor().fit(X, Y)
-    assert fs.Explainer(near, X[:20], output="response", min_fidelity=0).kind == "black box"
+    assert fs.Explainer(near, X[:20], output="response").kind == "black box"
     with pytest.raises(fs.InputError, match="output is 'probability', but a black box has no outputs"):
         fs.Explainer(near, X[:20], output="probability")
 
@@ -286,7 +287,7 @@ def test_wrappers_with_a_word_of_their_own_are_not_opened() -> None:
     model = Doubled(forest(), DEPTHS, cv=2).fit(bits, Y)
     explainer = fs.Explainer(model, bits[:40])
     assert explainer.kind == "black box"
-    assert np.abs(explainer.fit.gap(bits[:5])).max() < 1e-6
+    np.testing.assert_allclose(explainer.predict(bits[:5]), model.predict(bits[:5]))
 
 
 # Models of libraries that TreeExplainer refuses are fitted, with one warning.
@@ -345,8 +346,9 @@ def test_linear_boosters_can_be_asked() -> None:
 
     rows = (X > 0).astype(np.float32)
     booster = xgboost.train({"booster": "gblinear", "nthread": 1}, xgboost.DMatrix(rows, label=Y), 5)
-    explainer = fs.BlackBoxExplainer(booster, rows[:40])
-    assert np.abs(explainer.fit.gap(rows[:5])).max() < 1e-5
+    explainer = explain_fitted(booster, rows[:40])
+    total = explainer.shap_values(rows[:5]).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, booster.predict(xgboost.DMatrix(rows[:5])), atol=1e-5)
 
 
 def test_a_model_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

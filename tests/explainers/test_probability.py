@@ -106,10 +106,10 @@ def test_weights_groups_and_files(tmp_path: Path) -> None:
     weighted = fs.TreeExplainer(model, X[:20], weights=weights, **given)
     repeated = fs.TreeExplainer(model, np.repeat(X[:20], weights, axis=0), **given)
     got = weighted.shap_values(X[50:60])
-    np.testing.assert_allclose(got, repeated.shap_values(X[50:60]), atol=1e-12)
+    np.testing.assert_allclose(got, repeated.shap_values(X[50:60]), atol=1e-10)
     weighted.save(tmp_path / "p.fshap")
     loaded = fs.load(tmp_path / "p.fshap")
-    np.testing.assert_array_equal(loaded.shap_values(X[50:60]), got)
+    np.testing.assert_allclose(loaded.shap_values(X[50:60]), got, atol=1e-10)  # by tables
     assert loaded.expected_value == weighted.expected_value
     np.testing.assert_allclose(weighted.shap_values(X[50:60], n_jobs=2), got)
 

@@ -427,7 +427,7 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     linear = LinearRegression().fit(X, y)
     assert kind_of(linear, X, progress=False) == "products"
     assert kind_of(linear, X) == "products"
-    assert kind_of(linear, X, budget=300) == "black box"  # whoever speaks of queries wants them
+    assert kind_of(linear, X, max_queries=300) == "black box"  # whoever speaks of queries wants them
     assert kind_of(linear.predict, X) == "black box"
 
 

@@ -93,7 +93,7 @@ def test_words_for_the_output_and_the_seed():
     model = LogisticRegression().fit(X, Y > 0)
     ours = fs.Explainer(model, X, output="probability").shap_values(X[:5])
     np.testing.assert_array_equal(fs.Explainer(model, X, model_output="probability").shap_values(X[:5]), ours)
-    assert fs.Explainer(rule, BITS, model_output="raw", seed=3).fit.method == "enumerate"
+    assert fs.Explainer(rule, BITS, model_output="raw", seed=3).fit().fitted.method == "enumerate"
     for options, answer in (
         ({"model_output": "probability"}, "give a function that returns what you want explained"),
         ({"link": shap.links.logit}, "output='probability'"),
@@ -170,7 +170,7 @@ def test_booleans_read_true_and_false():
 @pytest.mark.parametrize("method", ["trees", "blend", "waves"])
 def test_a_column_without_any_value_is_no_trouble(method):
     rows = X[["a", "b"]].assign(nothing=np.nan)
-    explainer = fs.Explainer(rule_of_two, rows, method=method, budget=600, random_state=0, min_fidelity=-1)
+    explainer = fs.Explainer(rule_of_two, rows, random_state=0).fit(method=method, budget=600)
     assert np.abs(explainer.shap_values(rows[:5])[:, 2]).max() < 1e-12
     assert explainer.fidelity.r2 > 0.5
 

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import fouriershap as fs
 from cli_files import MODELS, PICKLES, model_and_rows, read_answer, save_model, save_rows
+from fitted_models import explain_fitted
 from fouriershap._rows.batch import open_batch
 from fouriershap.cli._app import app
 from fouriershap.cli._check import ask_library
@@ -207,15 +208,13 @@ def test_info_of_every_kind_of_file(tmp_path: Path) -> None:
     h.save(tmp_path / "h.fshap")
     text = run("info", tmp_path / "h.fshap").output
     assert "1: 36.00%" in text and "2: 64.00%" in text
-    fs.spectra.compile(h, np.eye(3)).save(tmp_path / "t.fshap")
     fs.Explainer(h, np.eye(3)).save(tmp_path / "e.fshap")
-    for name in ("t.fshap", "e.fshap"):
-        text = run("info", tmp_path / name).output
-        for part in ("players", "3 rows", "2: 64.00%", "expected value"):
-            assert part in text
+    text = run("info", tmp_path / "e.fshap").output
+    for part in ("players", "3 rows", "2: 64.00%", "expected value"):
+        assert part in text
     bits = np.random.default_rng(0).integers(0, 2, size=(200, 9))
     for method in ("enumerate", "trees"):
-        explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], bits, method=method, budget=600)
+        explainer = explain_fitted(lambda x: x[:, 0] * x[:, 1], bits, method=method, budget=600)
         explainer.save(tmp_path / "b.fshap")
         text = run("info", tmp_path / "b.fshap").output
         assert "R² " in text and method in text and "200 rows" in text
@@ -224,9 +223,7 @@ def test_info_of_every_kind_of_file(tmp_path: Path) -> None:
 def test_a_black_box_explains_files(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.normal(size=200), "who": rng.choice(["a", "b"], 200)})
-    explainer = fs.BlackBoxExplainer(
-        lambda Z: Z["x"] * (Z["who"] == "a"), X, method="trees", budget=500, min_fidelity=0
-    )
+    explainer = explain_fitted(lambda Z: Z["x"] * (Z["who"] == "a"), X, method="trees", budget=500)
     explainer.save(tmp_path / "b.fshap")
     run("explain", tmp_path / "b.fshap", save_rows(X, tmp_path / "X.csv"), "-o", tmp_path / "y.csv")
     np.testing.assert_allclose(

@@ -129,7 +129,7 @@ def test_functions_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     options = ("-b", rows, "-o", "m.fshap", *FAST)
     assert "fidelity: R² 1.0000" in run("fit", "functions_to_ask:score", *options).output
     explainer = fs.load(tmp_path / "m.fshap")
-    assert explainer.known_labels.keys() == {"colour"} and explainer.fit.method == "enumerate"
+    assert explainer.known_labels.keys() == {"colour"} and explainer.fitted.method == "enumerate"
     for name, said in (
         ("functions_to_ask:nothing", "cannot be imported"),
         ("not_there:score", "cannot be imported"),

@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap.integrations import mlflow as integration
 
 mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: pip install mlflow-skinny")
@@ -131,7 +132,7 @@ def test_columns_without_names_several_outputs_and_no_run(store: Path) -> None:
 
 def test_a_black_box_is_logged_without_its_function(store: Path) -> None:
     X = pd.DataFrame(np.random.default_rng(0).integers(0, 2, size=(40, 3)), columns=["a", "b", "c"])
-    explainer = fs.BlackBoxExplainer(lambda rows: rows["a"] * rows["b"] + rows["c"], X, method="enumerate")
+    explainer = explain_fitted(lambda rows: rows["a"] * rows["b"] + rows["c"], X, method="enumerate")
     info = integration.log_explainer(explainer, "black-box")
     loaded = integration.load_explainer(info.model_uri)
     np.testing.assert_allclose(loaded.shap_values(X), explainer.shap_values(X))

@@ -17,6 +17,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap.report._metrics import auc, calibration, measure
 
 RNG = np.random.default_rng(0)
@@ -112,9 +113,7 @@ def test_three_classes() -> None:
 def test_functions() -> None:
     good = NUMBERS > 0
     model = LogisticRegression().fit(X, good)
-    explainer = fs.BlackBoxExplainer(
-        lambda rows: model.predict_proba(rows)[:, 1], X, budget=300, random_state=0, min_fidelity=-9
-    )
+    explainer = explain_fitted(lambda rows: model.predict_proba(rows)[:, 1], X, budget=300, random_state=0)
     found, _ = told(explainer, good.astype(int))
     assert found["AUC"] == pytest.approx(metrics.roc_auc_score(good, model.predict_proba(X)[:, 1]), abs=0.05)
     assert "R²" in told(explainer, NUMBERS)[0]

@@ -27,8 +27,7 @@ from typer.testing import CliRunner
 import fouriershap as fs
 from fouriershap._shapley.trees.leaves import leaf_lookup
 from fouriershap.cli._app import app
-from fouriershap.report._html import Page
-from fouriershap.report._pack import packed, script_json
+from fouriershap.report._html import Page, packed, script_json
 from report_pages import Parts, small, unpacked
 
 

@@ -16,6 +16,7 @@ import xgboost
 from sklearn.linear_model import LogisticRegression
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 
 pytest.importorskip("playwright")
 
@@ -66,7 +67,7 @@ def black_box() -> Case:
     def model(rows: pd.DataFrame) -> Any:
         return np.tanh((rows["age"] - 50) / 20) * rows["dose"] / 40 + (rows["group"] == "b")
 
-    explainer = fs.BlackBoxExplainer(model, X, budget=1500, method="trees", random_state=0, min_fidelity=0.0)
+    explainer = explain_fitted(model, X, budget=1500, method="trees", random_state=0)
     return Case(explainer, X, [[name] for name in X])
 
 
@@ -87,9 +88,7 @@ def _smooth(rows: pd.DataFrame) -> Any:
 
 
 def _waves(X: pd.DataFrame, strategy: str, n_background: int) -> Case:
-    explainer = fs.BlackBoxExplainer(
-        _smooth, X[:n_background], data=X, budget=400, method="waves", random_state=0, min_fidelity=-9.0
-    )
+    explainer = explain_fitted(_smooth, X[:n_background], data=X, budget=400, method="waves", random_state=0)
     assert explainer.plan().strategy == strategy
     return Case(explainer, X, [[name] for name in X], 12)
 
@@ -108,13 +107,12 @@ def waves_by_mixture() -> Case:
 
 def blended_black_box() -> Case:
     X = _mixed_frame(4)
-    explainer = fs.BlackBoxExplainer(
+    explainer = explain_fitted(
         lambda rows: _smooth(rows)[:, 0] + (rows["n1"] > 0),
         X,
         budget=400,
         method="blend",
         random_state=0,
-        min_fidelity=-9.0,
     )
     return Case(explainer, X, [[name] for name in X], 12)
 
@@ -128,8 +126,8 @@ def exact_black_box() -> Case:
     def model(rows: pd.DataFrame) -> Any:
         return (rows["shape"] == "star") * rows["n"] + rows["lit"] * (1 + rows["north"])
 
-    explainer = fs.BlackBoxExplainer(model, X, groups={"light": ["lit", "north"]}, random_state=0)
-    assert explainer.fit.method == "enumerate"
+    explainer = explain_fitted(model, X, groups={"light": ["lit", "north"]}, random_state=0)
+    assert explainer.fitted.method == "enumerate"
     return Case(explainer, X, [["shape"], ["n"], ["lit", "north"]])
 
 
@@ -332,7 +330,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
     def model(rows: pd.DataFrame) -> Any:
         return rows.iloc[:, 0] + rows.iloc[:, 1] * rows.iloc[:, 2] + (rows[HOSTILE[5]] == labels[0])
 
-    explainer = fs.BlackBoxExplainer(model, X, method="trees", budget=600, random_state=0, min_fidelity=-9)
+    explainer = explain_fitted(model, X, method="trees", budget=600, random_state=0)
     X.index = [f"<u>{i}</u></td><script>alert(3)</script>" for i in range(len(X))]
     options: dict[str, Any] = {
         "title": HOSTILE[0] + "\ud800" + HOSTILE[5],

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import fouriershap as fs
 from fouriershap._shapley.lookups import TableLookup
 from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
-from fouriershap.report._engine_facts import engine_facts
 from fouriershap.report._subject import make_what_if
 from models import CASES
 from report_pages import small
@@ -85,10 +84,10 @@ def leaf_values(lookup: LeafLookup, rows: np.ndarray) -> np.ndarray:
     return out
 
 
-def model_values(subject: Any) -> np.ndarray:
+def model_values(inputs: list[Any]) -> np.ndarray:
     """Rows as the page hands them to its tables."""
     columns = []
-    for entry in subject.inputs:
+    for entry in inputs:
         numbers = np.array([*entry.numbers, np.nan])
         positions = np.where(np.isnan(entry.values), len(entry.numbers), entry.values).astype(int)
         columns.append(entry.values if entry.labels is None else numbers[positions])
@@ -103,16 +102,16 @@ def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name
     case = CASES[library][name]()
     explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
     read = explainer.inputs.encode(case.X)
-    subject = engine_facts(explainer, read, 15_000_000)
-    (leaves,) = subject.lookups
+    fields = explainer.inputs.fields(read)
+    (leaves,) = explainer.engine.raw.lookups(15_000_000)
     assert isinstance(leaves, LeafLookup)
-    rows = explainer.inputs.encoder.rules.clean(model_values(subject))
+    rows = explainer.inputs.encoder.rules.clean(model_values(fields))
     values = explainer.engine.shap_values(read.codes)
     tables = explainer.engine.table_lookup()
     assert tables is not None
     np.testing.assert_allclose(tables.shap_values(rows), values, atol=1e-9 * np.abs(values).max())
     np.testing.assert_allclose(leaf_values(leaves, rows[:9]), values[:9], atol=1e-9 * np.abs(values).max())
-    for entry in subject.inputs:
+    for entry in fields:
         if entry.labels is not None:
             assert (
                 len(entry.labels)
@@ -128,7 +127,7 @@ def test_numbers_that_count_as_missing_do_so_on_the_page(rule: str) -> None:
     reading = fs.read_model(explainer.representation)
     rules = {"missing_value": -1.0} if rule == "number" else {"zero_as_missing": (1,)}
     explainer = fs.TreeExplainer(reading.replace(**rules), X[:50])
-    (part,) = make_what_if(engine_facts(explainer, explainer.inputs.encode(X), 15_000_000))
+    (part,) = make_what_if(explainer, explainer.inputs.encode(X), 4, 15_000_000)
     assert part.header["missing_value"] == (-1.0 if rule == "number" else None)
     assert part.arrays["zero_as_missing"].tolist() == [False, rule == "zero", False, False]
 
@@ -181,8 +180,8 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     groups = [str(g) for g in rng.integers(0, 3, size=n_bits)]
     explainer = fs.Explainer(h, X[:4], groups=groups)
     read = explainer.inputs.encode(X)
-    subject = engine_facts(explainer, read, 15_000_000)
-    (lookup,) = subject.lookups
+    fields = explainer.inputs.fields(read)
+    (lookup,) = explainer.engine.raw.lookups(15_000_000)
     assert isinstance(lookup, TableLookup)
-    found = lookup.shap_values(model_values(subject))
+    found = lookup.shap_values(model_values(fields))
     np.testing.assert_allclose(found, explainer.engine.shap_values(read.codes), atol=1e-9)

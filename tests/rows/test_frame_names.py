@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 3))
@@ -37,18 +38,18 @@ def test_a_black_box_sees_the_numbers_that_name_its_columns():
         seen.update(rows.columns)
         return rows[0] * rows[1]
 
-    explainer = fs.BlackBoxExplainer(
-        predict, numbered[:10], data=numbered, method="trees", budget=400, min_fidelity=-9, random_state=0
+    explainer = explain_fitted(
+        predict, numbered[:10], data=numbered, method="trees", budget=400, random_state=0
     )
     assert seen == {0, 1, 2}
-    assert explainer.fit.refine(numbered[:3], pairs=1).shape == (3, 3)
+    assert explainer.shap_values(numbered[:3]).shape == (3, 3)
 
 
 def test_two_columns_of_one_name():
     twice = pd.DataFrame(X, columns=[1, "1", "b"])
     for make in (
         lambda: fs.TreeExplainer(MODEL, twice),
-        lambda: fs.BlackBoxExplainer(lambda rows: rows, twice),
+        lambda: explain_fitted(lambda rows: rows, twice),
     ):
         with pytest.raises(fs.InputError, match="two columns of one name"):
             make()

@@ -42,7 +42,6 @@ def test_bad_players(players: Any, message: str) -> None:
     X = np.zeros((1, 3))
     for call in (
         lambda: fs.spectra.shap_values(h, X, X, players=players),
-        lambda: fs.spectra.compile(h, X, players=players),
         lambda: fs.spectra.plan(h, 1, 1, players=players),
         lambda: h.prune_bound(players),
     ):

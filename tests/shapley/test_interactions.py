@@ -14,11 +14,13 @@ from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 from fouriershap._base.checks import check_memory
 from fouriershap._shapley import interactions
 from fouriershap._shapley.indices import SII, find_index
 from fouriershap._shapley.interactions import interaction_matrices
 from fouriershap._shapley.sets import pair_keys
+from fouriershap._shapley.spectrum.engine import make_engine
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from reference_kernels import use_reference_kernels
@@ -84,7 +86,7 @@ def test_spectra_match_brute_force(
     weights = rng.dirichlet(np.ones(5))
     memory = 1 if direct else None
     given_ = {"players": players, "weights": weights, "memory": memory, "index": index}
-    got = fs.spectra.shap_interaction_values(spectrum, rows, background, **given_)
+    got = interaction_matrices(make_engine(spectrum, background, **given_), rows.astype(np.uint8), 1)
     phi = fs.spectra.shap_values(spectrum, rows, background, **given_)
     for row, found, values in zip(rows, got, phi, strict=True):
         v = oracles.coalition_values(spectrum, row, background, players, weights)
@@ -96,7 +98,8 @@ def test_spectra_match_brute_force(
 def test_one_parity_has_the_closed_form() -> None:
     """Of m players that differ, each pair gets 4 / (m - 1) for even m, else nothing."""
     for m in range(2, 8):
-        matrix = fs.spectra.shap_interaction_values(fs.Spectrum([[1] * m], [1.0]), [[1] * m], [[0] * m])[0]
+        explainer = fs.Explainer(fs.Spectrum([[1] * m], [1.0]), [[0] * m])
+        matrix = explainer.shap_interaction_values([[1] * m])[0]
         off = matrix[~np.eye(m, dtype=bool)]
         np.testing.assert_allclose(off, 2 / (m - 1) if m % 2 == 0 else 0.0, atol=1e-12)
 
@@ -214,7 +217,7 @@ def test_files_of_spectra(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     spectrum = fs.Spectrum(rng.integers(0, 2, size=(9, 6)), rng.normal(size=9))
     background, rows = rng.integers(0, 2, size=(20, 6)), rng.integers(0, 2, size=(5, 6))
-    tables = fs.spectra.compile(spectrum, background, index="banzhaf")
+    tables = fs.SpectrumExplainer(spectrum, background, index="banzhaf")
     want = tables.shap_interaction_values(rows)
     tables.save(tmp_path / "with.fshap", interactions=True)
     np.testing.assert_array_equal(fs.load(tmp_path / "with.fshap").shap_interaction_values(rows), want)
@@ -237,7 +240,7 @@ def test_black_boxes(tmp_path: Path, method: str, index: str) -> None:
         return x[:, 0] * x[:, 1] + (x[:, 2] > x[:, 4]) * x[:, 0]
 
     groups = {"both": [1, 4]}
-    explainer = fs.BlackBoxExplainer(model, X, method=method, groups=groups, index=index, random_state=0)
+    explainer = explain_fitted(model, X, method=method, groups=groups, index=index, random_state=0)
     representation = explainer.predict
     got = explainer.shap_interaction_values(X[:3])
     owner = np.array([0, 1, 2, 3, 1])
@@ -288,7 +291,7 @@ def test_unknown_index() -> None:
     with pytest.raises(fs.InputError, match="'shapley', 'banzhaf'"):
         fs.TreeExplainer(model, X, index="owen")
     with pytest.raises(fs.InputError, match="'shapley', 'banzhaf'"):
-        fs.spectra.compile(fs.Spectrum([[1]], [1.0]), [[0]], index="owen")
+        fs.SpectrumExplainer(fs.Spectrum([[1]], [1.0]), [[0]], index="owen")
 
 
 def test_what_takes_long_is_told_before_it_starts(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> None:

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._shapley import jax as versions
+from fouriershap._shapley.spectrum.engine import make_engine
 from strategies import Problem, generators, random_frequencies, random_players
 
 jax = pytest.importorskip("jax")
@@ -134,15 +136,12 @@ def test_what_an_accelerator_runs() -> None:
     expected = explain(problem, strategy="direct")
     for strategy in versions.VERSIONS:
         assert_close(explain(problem, strategy=strategy), expected)
-    tables = fs.spectra.compile(
-        problem.spectrum, problem.background, device="jax", precision="double", **problem.stage_two
-    )
+    tables = make_engine(problem.spectrum, problem.background, **problem.stage_two).to("jax", "double")
     assert_close(tables.shap_values(problem.X), expected)
 
 
 def test_versions_as_engines() -> None:
     from fouriershap._shapley.jax.engine import VersionEngine
-    from fouriershap._shapley.spectrum.engine import make_engine
 
     problem = make_problem(np.random.default_rng(13), n_outputs=2)
     tables = make_engine(problem.spectrum, problem.background)
@@ -190,36 +189,35 @@ def test_the_precision_and_the_users_own_setting() -> None:
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_tables_of_spectra(precision: str) -> None:
     problem = make_problem(np.random.default_rng(8), blocks=True, n_outputs=3, weighted=True)
-    tables = fs.spectra.compile(
-        problem.spectrum, problem.background, device="jax", precision=precision, **problem.stage_two
-    )
+    tables = make_engine(problem.spectrum, problem.background, **problem.stage_two).to("jax", precision)
     assert_close(tables.shap_values(problem.X), explain(problem, strategy="direct"), precision)
 
 
 def test_tables_with_terms_too_wide_for_them() -> None:
     problem = make_problem(np.random.default_rng(9), n_players=30, degree=20)
-    tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
-    assert tables.plan.strategy == "tables+direct"
+    tables = fs.SpectrumExplainer(problem.spectrum, problem.background, device="jax", precision="double")
+    assert tables.plan().strategy == "tables+direct"
     assert_close(tables.shap_values(problem.X), explain(problem, strategy="direct"))
 
 
 def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
     problem = make_problem(np.random.default_rng(10))
-    tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
+    tables = fs.SpectrumExplainer(problem.spectrum, problem.background, device="jax", precision="double")
     expected = tables.shap_values(problem.X)
     tables.save(tmp_path / "tables.fshap")
-    loaded = fs.load(tmp_path / "tables.fshap").to("jax", precision="double")
+    loaded = fs.load(tmp_path / "tables.fshap").to("jax")
     for other in (loaded, pickle.loads(pickle.dumps(tables)), tables.to("cpu")):
         assert_close(other.shap_values(problem.X), expected)
 
 
 def test_tables_in_chunks_of_rows_and_beyond_the_budget() -> None:
     problem = make_problem(np.random.default_rng(11), n_rows=500)
-    native = fs.spectra.compile(problem.spectrum, problem.background)
-    tables = native.to("jax", precision="double", memory=native.nbytes + 400_000)
+    native = make_engine(problem.spectrum, problem.background)
+    n_bytes = native.tables.nbytes
+    tables = native.to("jax", precision="double", memory=n_bytes + 400_000)
     assert_close(tables.shap_values(problem.X), native.shap_values(problem.X))
     with pytest.raises(fs.CapacityError, match="needs about"):
-        native.to("jax", memory=native.nbytes // 2).shap_values(problem.X)
+        native.to("jax", memory=n_bytes // 2).shap_values(problem.X)
 
 
 @cache
@@ -299,9 +297,9 @@ def test_black_boxes(method: str, index: str) -> None:
             [rows[:, 0] * rows[:, 1] + rows[:, 5], rows[:, 2] - (rows[:, 3] == rows[:, 4])]
         )
 
-    settings = {"method": method, "budget": 300, "min_fidelity": 0, "random_state": 0, "index": index}
-    native = fs.BlackBoxExplainer(predict, X[:40], data=X, **settings)
-    on_jax = fs.BlackBoxExplainer(predict, X[:40], data=X, device="jax", **settings)
+    settings = {"method": method, "budget": 300, "random_state": 0, "index": index}
+    native = explain_fitted(predict, X[:40], data=X, **settings)
+    on_jax = explain_fitted(predict, X[:40], data=X, device="jax", **settings)
     precision = "single" if method == "trees" else "double"  # of the tables of fitted trees
     expected = native.shap_values(X)
     assert expected.shape == (200, 6, 2) and np.abs(expected).max() > 0.1
@@ -314,7 +312,7 @@ def test_black_boxes(method: str, index: str) -> None:
 
 
 def test_a_black_box_in_which_nothing_varies() -> None:
-    constant = fs.BlackBoxExplainer(lambda x: np.full(len(x), 3.0), np.ones((5, 2)), device="jax")
+    constant = explain_fitted(lambda x: np.full(len(x), 3.0), np.ones((5, 2)), device="jax")
     assert not constant.shap_values(np.ones((2, 2))).any()
 
 
@@ -323,14 +321,14 @@ def test_a_black_box_in_which_nothing_varies() -> None:
 
 def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.eye(4)
-    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0], X)
+    explainer = explain_fitted(lambda x: x[:, 0], X)
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
-        fs.BlackBoxExplainer(pytest.fail, X, device="gpu")
+        explain_fitted(pytest.fail, X, device="gpu")
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
         explainer.to("gpu")
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-        fs.BlackBoxExplainer(pytest.fail, X, device="jax")
+        explain_fitted(pytest.fail, X, device="jax")
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
         explainer.to("jax")
 
@@ -338,7 +336,7 @@ def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest
 def test_wrong_arguments() -> None:
     h, row = fs.Spectrum([[1, 1]], [1.0]), [[0, 1]]
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
-        fs.spectra.compile(h, row, device="gpu")
+        fs.SpectrumExplainer(h, row, device="gpu")
     with pytest.raises(fs.InputError, match="precision is 'half'"):
         fs.spectra.shap_values(h, row, row, strategy="base", precision="half")
     with pytest.raises(fs.InputError, match="only JAX takes one"):
@@ -362,7 +360,7 @@ def test_without_jax_the_error_gives_the_pip_command(monkeypatch: pytest.MonkeyP
         with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
             fs.spectra.shap_values(h, row, row, strategy=strategy)
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-        fs.spectra.compile(h, row, device="jax")
+        fs.SpectrumExplainer(h, row, device="jax")
 
 
 def test_native_strategies_do_not_import_jax() -> None:
@@ -370,7 +368,7 @@ def test_native_strategies_do_not_import_jax() -> None:
 import sys, fouriershap as fs
 h = fs.Spectrum([[1, 1]], [1.0])
 fs.spectra.shap_values(h, [[0, 1]], [[0, 0]])
-fs.spectra.compile(h, [[0, 0]]).shap_values([[0, 1]])
+fs.SpectrumExplainer(h, [[0, 0]]).shap_values([[0, 1]])
 assert "jax" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

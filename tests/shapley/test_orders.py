@@ -36,6 +36,7 @@ from fouriershap._shapley.sets import (
     keys_within,
     set_keys,
 )
+from fouriershap._shapley.spectrum.engine import make_engine
 from fouriershap._shapley.trees import sets as tree_sets
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
@@ -115,8 +116,8 @@ def test_spectra_match_the_definitions(
     spectrum = fs.Spectrum(random_frequencies(rng, 12, n_bits, 5), rng.normal(size=(12, n_outputs)))
     X, background = (rng.integers(0, 2, size=(n, n_bits)).astype(np.uint8) for n in (3, 9))
     weights = rng.dirichlet(np.ones(9)) if rng.random() < 0.5 else None
-    tables = fs.spectra.compile(spectrum, background, players=players, weights=weights)
-    found = values_of(tables.engine.interactions(index, order), X, n_players)
+    engine = make_engine(spectrum, background, players=players, weights=weights)
+    found = values_of(engine.interactions(index, order), X, n_players)
     for row, mine in zip(X, found, strict=True):
         v = oracles.coalition_values(spectrum, row, background, players, weights)
         agree(mine, oracles.set_interactions(v, n_players, index.name, order))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import fouriershap as fs
 import oracles
+from fouriershap._shapley.spectrum.engine import make_engine
 from reference_kernels import use_reference_kernels
 from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
 
@@ -26,14 +27,15 @@ def by_every_strategy(problem: Problem) -> dict[str, NDArray[np.float64]]:
         strategy: fs.spectra.shap_values(*given, **problem.stage_two, strategy=strategy)
         for strategy in STRATEGIES
     }
-    whole = fs.spectra.compile(problem.spectrum, problem.background, **problem.stage_two)
-    found["compile"] = whole.shap_values(problem.X)
-    halved = fs.spectra.compile(
-        problem.spectrum, problem.background, memory=whole.nbytes // 2, **problem.stage_two
-    )
-    assert halved.nbytes <= whole.nbytes // 2
-    assert halved.plan.n_table_terms + halved.plan.n_direct_terms == (problem.spectrum.degrees > 0).sum()
-    found["mixed"] = halved.shap_values(problem.X)
+    whole = make_engine(problem.spectrum, problem.background, **problem.stage_two)
+    memory = whole.tables.nbytes // 2
+    halved = make_engine(problem.spectrum, problem.background, memory=memory, **problem.stage_two)
+    assert halved.tables.nbytes <= memory
+    n_terms = halved.made_by.n_table_terms + halved.made_by.n_direct_terms
+    assert n_terms == (problem.spectrum.degrees > 0).sum()
+    for name, engine in (("compiled", whole), ("mixed", halved)):
+        values = engine.shap_values(problem.X)
+        found[name] = values[:, :, 0] if problem.spectrum.is_single else values
     return found
 
 
@@ -82,9 +84,10 @@ def test_twelve_players(rng: np.random.Generator, n_players: int, blocks: bool, 
 def test_efficiency(problem: Problem) -> None:
     """The values of a row sum to h(x) - mean h(background)."""
     h = problem.spectrum
-    tables = fs.spectra.compile(h, problem.background, **problem.stage_two)
+    engine = make_engine(h, problem.background, **problem.stage_two)
     mean = np.average(h(problem.background), axis=0, weights=problem.weights)
-    np.testing.assert_allclose(tables.expected_value, mean, rtol=0, atol=TOLERANCE * (size_of(h) + 1e-300))
+    found_mean = engine.expected[0] if h.is_single else engine.expected
+    np.testing.assert_allclose(found_mean, mean, rtol=0, atol=TOLERANCE * (size_of(h) + 1e-300))
     for found in by_every_strategy(problem).values():
         assert found.shape == (len(problem.X), problem.n_players, *h.coefficients.shape[1:])
         assert_close(found.sum(axis=1), h(problem.X) - mean, scale=size_of(h))
@@ -120,7 +123,7 @@ def test_a_bit_that_is_the_same_everywhere_gets_exactly_nothing(
             use_reference_kernels(patch)
         for strategy in STRATEGIES:
             assert not fs.spectra.shap_values(h, X, background, **options, strategy=strategy)[:, same].any()
-        assert not fs.spectra.compile(h, background, **options).shap_interaction_values(X)[:, same].any()
+        assert not fs.SpectrumExplainer(h, background, **options).shap_interaction_values(X)[:, same].any()
 
 
 @settings(max_examples=60, deadline=None)
@@ -260,8 +263,8 @@ def test_terms_wider_than_any_table_are_exact() -> None:
     other[:7] = 1
     other[50:] = 1  # outside the frequency
     h = fs.Spectrum(frequency[None], [1.0])
-    tables = fs.spectra.compile(h, other[None])
-    assert tables.plan.strategy == "direct"
+    tables = fs.SpectrumExplainer(h, other[None])
+    assert tables.plan().strategy == "direct"
     expected = np.where(np.arange(n_bits) < 7, 2 / 7, 0.0)
     np.testing.assert_allclose(tables.shap_values(row[None])[0], expected, atol=1e-12)
     with pytest.raises(fs.CapacityError, match="memory"):
@@ -301,15 +304,14 @@ def test_plans_say_what_is_done() -> None:
     assert many.strategy == "tables"
     assert many.table_seconds < many.direct_seconds
     background = rng.integers(0, 2, size=(50, 30))
-    whole = fs.spectra.compile(h, background)
-    assert whole.plan.strategy == "tables"
-    assert whole.plan.table_bytes == whole.nbytes
-    small = fs.spectra.compile(h, background, memory=whole.nbytes / 3)
-    assert small.plan.strategy == "tables+direct"
-    assert 0 < small.plan.n_table_terms < whole.plan.n_table_terms
-    assert small.plan.table_bytes == small.nbytes <= whole.nbytes / 3
-    assert fs.spectra.compile(h, background, memory=0).plan.strategy == "direct"
-    assert "closed form" in repr(small)
+    whole = fs.SpectrumExplainer(h, background)
+    assert whole.plan().strategy == "tables"
+    assert whole.plan().table_bytes == whole.info.table_bytes
+    small = fs.SpectrumExplainer(h, background, memory=whole.info.table_bytes / 3)
+    assert small.plan().strategy == "tables+direct"
+    assert 0 < small.plan().n_table_terms < whole.plan().n_table_terms
+    assert small.plan().table_bytes == small.info.table_bytes <= whole.info.table_bytes / 3
+    assert fs.SpectrumExplainer(h, background, memory=0).plan().strategy == "direct"
 
 
 def test_no_rows_and_constant_functions() -> None:
@@ -321,7 +323,7 @@ def test_no_rows_and_constant_functions() -> None:
             fs.Spectrum([[0, 0]], [3.0]), np.ones((3, 2)), background, strategy=strategy
         )
         np.testing.assert_array_equal(constant, np.zeros((3, 2)))
-    assert fs.spectra.compile(fs.Spectrum([[0, 0]], [3.0]), background).expected_value == 3.0
+    assert fs.SpectrumExplainer(fs.Spectrum([[0, 0]], [3.0]), background).expected_value == 3.0
 
 
 def test_several_outputs_are_the_outputs_one_by_one() -> None:

@@ -27,8 +27,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._rows.rules import MIXED
-from sum_models import TWO, X, Y, boosted, fitted, forest, forest_classifier, light
+from sum_models import TWO, X, Y, boosted, forest, forest_classifier, light
 
 # What is no sum is said to be none by TreeExplainer, and fitted by Explainer.
 
@@ -92,8 +93,9 @@ def test_what_is_no_sum_is_fitted_with_one_warning(name: str) -> None:
         explainer = fs.Explainer(model, bits)
     ours = [w for w in caught if issubclass(w.category, fs.FourierShapWarning)]
     assert [w.category for w in ours] == [fs.ModelWarning] and ours[0].filename == __file__
-    assert explainer.fit is not None and "fitted as a black box" in str(ours[0].message)
-    assert np.abs(explainer.fit.gap(bits[:5])).max() < 1e-6
+    assert explainer.kind == "black box" and "explained as a black box" in str(ours[0].message)
+    total = explainer.shap_values(bits[:5]).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, explainer.predict(bits[:5]), atol=1e-6)
 
 
 def test_what_cannot_be_fitted_either_is_refused() -> None:
@@ -117,8 +119,8 @@ def test_sums_of_no_trees_are_plain_black_boxes() -> None:
 
 
 def test_rows_that_members_would_read_differently() -> None:
-    explainer = fs.Explainer(fitted("voting over four libraries"), X[:20])
-    assert fs.read_model(fitted("voting over four libraries")).rules.casting == MIXED
+    explainer = fs.Explainer(explain_fitted("voting over four libraries"), X[:20])
+    assert fs.read_model(explain_fitted("voting over four libraries")).rules.casting == MIXED
     with pytest.raises(fs.InputError, match=r"sparse.*0 or missing"):
         explainer.shap_values(scipy.sparse.csr_matrix(X))
     whole = np.full((2, 4), 2**24 + 1)
@@ -167,11 +169,11 @@ def test_single_precision_before_steps_is_fitted(outer: Callable[[Any], Any]) ->
     model = outer(VotingRegressor([("v", make_pipeline(StandardScaler(), forest()))])).fit(bits, Y)
     with pytest.raises(fs.InputError, match=r"float32.*Give float64"):
         fs.TreeExplainer(model, bits[:30])
-    with pytest.warns(fs.ModelWarning, match=r"background has float32.*fitted as a black box") as caught:
+    with pytest.warns(fs.ModelWarning, match=r"background has float32.*explained as a black box") as caught:
         explainer = fs.Explainer(model, bits[:30])
-    assert len(caught) == 1 and explainer.fit is not None
-    assert np.abs(explainer.fit.gap(bits[:5])).max() < 1e-5
-    assert fs.Explainer(model, bits[:30].astype(float)).fit is None
+    assert len(caught) == 1 and explainer.kind == "black box"
+    np.testing.assert_allclose(explainer.predict(bits[:5]), model.predict(bits[:5]), atol=1e-5)
+    assert fs.Explainer(model, bits[:30].astype(float)).kind == "trees"
 
 
 def test_integers_before_steps() -> None:

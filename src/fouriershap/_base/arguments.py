@@ -38,7 +38,7 @@ def check_arguments(called: C) -> C:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise  # from inside
-            taken = [name for name in signature(called).parameters if name != "self"]
+            taken = [name for name in signature(called).parameters if name not in ("self", "explainer")]
             unknown = [name for name in options if name not in taken]
             hint = suggest(unknown[0], taken) if unknown else ""
             raise InputError(f"{error_text(error)}.{hint}") from None

@@ -100,7 +100,7 @@ class FidelityWarning(FourierShapWarning):
 class ModelWarning(FourierShapWarning):
     """What is explained differs from the model that was given. The message says how, and why.
 
-    A tree model that cannot be read is fitted as a black box; a transformed target is explained as it is.
+    A tree model that cannot be read is explained as a black box; a transformed target is explained as it is.
     """
 
 

@@ -68,8 +68,9 @@ def identity(raw: Floats) -> Floats:
 
 
 def sigmoid(raw: Floats) -> Floats:
-    """Return 1 / (1 + exp(-raw)), without overflow."""
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * raw)))
+    """Return 1 / (1 + exp(-raw)), with all digits on both sides."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-raw)))
 
 
 def softmax(raw: Floats) -> Floats:

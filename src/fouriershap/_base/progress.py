@@ -102,6 +102,12 @@ class Progress:
         """Set the estimated seconds of the stages to come, in their order."""
         self._expected = dict(seconds)
 
+    def expect_queries(self, n_queries: int) -> None:
+        """Correct the number of queries in all."""
+        self._total = self._stage_queries = n_queries
+        if self._bar is not None:
+            self._bar.total = n_queries
+
     def count(self, n_done: int) -> None:
         """Report the number of queries done so far."""
         self._n_done = n_done

@@ -32,7 +32,7 @@ class QueryModel:
         function: Callable[[Any], Any],
         name: str,
         batch_size: int,
-        budget: int,
+        budget: int | None,
         progress: ProgressOption = None,
         store: AnswerStore | None = None,
         single: bool = False,
@@ -42,6 +42,7 @@ class QueryModel:
         self._asked: list[AnsweredRows] = []
         self._store, self._is_kept, self._single = store, True, single
         self._random_state: int | None = None
+        self._option, self._before = progress, 0
         self.progress = Progress(progress, budget)
 
     def resolve_seed(self, random_state: Any) -> Any:
@@ -59,6 +60,14 @@ class QueryModel:
         self._random_state = random_state if isinstance(random_state, int) else None
         return random_state
 
+    def begin(self, n_queries: int) -> None:
+        """Begin the progress of a call that expects so many queries."""
+        self.progress, self._before = Progress(self._option, n_queries), self.count
+
+    def expect(self, n_more: int) -> None:
+        """Expect so many more queries in this call."""
+        self.progress.expect_queries(self.count - self._before + n_more)
+
     def answers_to(self, rows: Rows) -> Iterator[tuple[Positions, NDArray[Any]]]:
         """Yield answers (n, n_outputs) with their positions: first the store's, then the function's."""
         unknown, plain = np.arange(len(rows)), []
@@ -69,16 +78,17 @@ class QueryModel:
                 known, answers = self._store.take(looked_up)
                 if known:
                     yield unknown[part][known], self._count_known(answers)
-                    self.progress.count(self.count)
+                    self._report()
                 new = np.delete(np.arange(len(looked_up)), known)
                 left.append(unknown[part][new])
                 plain += [looked_up[i] for i in new.tolist()]
             unknown = np.concatenate([unknown[:0], *left])
         for part in _slices(len(unknown), self._batch_size):
             yield unknown[part], self._ask(rows, unknown[part], plain[part])
-            self.progress.count(
-                self.count
-            )  # after the caller has the answers: the caller's function may raise
+            self._report()  # after the caller has the answers: the caller's function may raise
+
+    def _report(self) -> None:
+        self.progress.count(self.count - self._before)
 
     @contextlib.contextmanager
     def attach_answers(self) -> Iterator[None]:

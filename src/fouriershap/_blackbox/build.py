@@ -1,146 +1,79 @@
-"""`fit_black_box`: from a function and rows to a `BlackBoxFit`."""
+"""`fit_representation`: from a model that can be asked to a `BlackBoxFit`."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fouriershap._base.answer_file import open_store
-from fouriershap._base.answers import AnswersOption
-from fouriershap._base.checks import (
-    ProgressOption,
-    check_choice,
-    check_device,
-    check_int,
-    check_number,
-    check_weights,
-    descends_from,
-)
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.checks import check_choice, check_int
+from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
-from fouriershap._base.parallel import count_jobs
-from fouriershap._base.queries import QueryModel
 from fouriershap._base.threads import one_blas_thread
-from fouriershap._blackbox.black_box_fit import BlackBoxFit, LiveModel
+from fouriershap._blackbox.black_box import BlackBox
+from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._blackbox.candidates.members import find_members
+from fouriershap._blackbox.candidates.waves import expected_seconds
+from fouriershap._blackbox.certificate import certify_values, reserved_queries
 from fouriershap._blackbox.fidelity import warn_if_low
-from fouriershap._blackbox.fit import CERTIFYING, COMPILING, FitResult, Fitter
+from fouriershap._blackbox.fit import CERTIFYING, COMPILING, TREE_SECONDS, FitResult, Fitter
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.selection import BLEND, CANDIDATES
-from fouriershap._blackbox.shap_certificate import reserved_queries
-from fouriershap._blackbox.surrogates import without_compression
 from fouriershap._blackbox.transform import Limits
-from fouriershap._rows.frames import densified, in_order, is_sparse, unmask
-from fouriershap._rows.levels import LABEL, make_encoding
-from fouriershap._rows.players import check_groups
+from fouriershap._rows.levels import make_encoding
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.indices import find_index
 
-Function = Callable[[Any], Any]
 ENUMERATE = "enumerate"
 METHODS = ("auto", ENUMERATE, *CANDIDATES, BLEND)
+BUDGET = 20_000  # queries of a representation that is to stand alone
+FIRST_BUDGET = 5_000  # of one that only helps to sample
+_SECONDS = 0.3  # of a fit, however small
+_MOST_HELD_OUT, _HELD_OUT = 64, 5  # rows that judge a fit: one of so many
 
 
-def fit_black_box(
-    predict: Function | Any,
-    background: Any,
-    *,
-    data: Any = None,
-    rows: Any = None,
+def fit_representation(
+    box: BlackBox,
+    rows: Pool | None,
+    budget: int = BUDGET,
     method: str = "auto",
-    budget: int = 20_000,
-    categorical: Any = None,
-    groups: Any = None,
     n_terms: int | None = None,
     max_degree: int | None = None,
-    weights: ArrayLike | None = None,
-    index: str = "shapley",
-    compress_background: bool = True,
-    min_fidelity: float = 0.95,
-    random_state: int | None = None,
-    n_jobs: int = -1,
-    batch_size: int = 8192,
-    progress: ProgressOption = None,
-    device: str = "cpu",
-    answers: AnswersOption = None,
     wrap: Callable[[BlackBoxFit], Any] = lambda fit: fit,
 ) -> BlackBoxFit:
-    """Fit a representation to the answers of a model, and certify it; `BlackBoxExplainer` explains the parameters.
+    """Fit a representation to the answers of a model; `Explainer.fit` explains the parameters.
 
-    Whatever is raised once something is fitted has a method ``finish``, which returns ``wrap(fit)`` of the best fit
-    so far, without another query.
+    Some rows of the data (or else of the background) take no part, and certify its SHAP values.
+    Whatever is raised once something is fitted has a method ``finish``, which returns ``wrap(fit)`` of the best fit so
+    far, without another query.
     """
     check_choice("method", method, METHODS)
-    check_device(device)
-    count_jobs(n_jobs)
-    explained = find_index(index)
-    limits = _check_limits(n_terms, max_degree, method)
-    budget, min_fidelity = check_int("budget", budget), check_number("min_fidelity", min_fidelity)
-    function, output_names = as_function(predict)
-    if is_sparse(background):  # the model is asked in the caller's type
-        function = _asked_in(function, type(background))
-    against = Pool(densified(unmask(background)), "background")
-    pool, first = _join(against, densified(unmask(data)))
-    second = second_rows(against.n_rows, pool.n_rows)
-    known = np.arange(0)
-    rows = densified(unmask(rows))
-    if rows is not None:
-        begin = pool.n_rows
-        pool = pool.joined(_like(against, rows, "rows"))
-        known = np.arange(begin, pool.n_rows)
-    share = check_weights(weights, against.n_rows)
-    column_player, names = np.arange(len(against.names), dtype=np.int32), against.names
-    if groups is not None:
-        column_player, names = check_groups(groups, against.names)
-    encoding = make_encoding(pool, column_player, names, categorical)
-    certified = known if len(known) else first  # rows whose values are to be right
-    n_certified = len(certified) if explained.adds_up else 0
-    store = open_store(answers, against.names)
-    if store is not None:
-        store.check_labels({f.name: f.levels for f in encoding.features if f.kind == LABEL})
-    queries = QueryModel(function, "predict", check_int("batch_size", batch_size), budget, progress, store)
+    limits, budget = _check_limits(n_terms, max_degree, method), check_int("budget", budget)
+    queries = box.queries
+    held_out = _held_out(box)
+    queries.begin(budget)
+    before = queries.n_asked
     with queries.attach_answers():
-        seed = int(np.random.default_rng(queries.resolve_seed(random_state)).integers(2**31))
-        model = HybridModel(queries, column_player)
-        fitter = Fitter(
-            model=model,
-            pool=pool,
-            first_rows=first,
-            second_rows=second,
-            known_rows=known,
-            n_background=against.n_rows,
-            reserved=reserved_queries(budget, encoding.n_players, n_certified),
-            encoding=encoding,
-            budget=budget,
-            seed=seed,
-            limits=limits,
-            n_jobs=n_jobs,
-            members=None if callable(predict) else find_members(predict, encoding),
-        )
+        fitter = _make_fitter(box, rows, budget, limits, held_out)
 
         def compile_fit(result: FitResult) -> BlackBoxFit:
             queries.progress.enter(COMPILING)
-            if not compress_background:
-                result = replace(result, surrogate=without_compression(result.surrogate))
-            codes = result.encoding.encode(against, "background")
+            codes = result.encoding.encode(box.background, "background")
             with one_blas_thread():
-                engine = result.surrogate.compile(codes, share, explained)
-            engine = engine if device == "cpu" else engine.to(device)
-            live = LiveModel(model, pool, seed)
-            return BlackBoxFit(result, engine, against.names, output_names, n_jobs, (against, share), live)
+                engine = result.surrogate.compile(codes, box.weights, box.index)
+            names, n_asked = box.background.names, queries.n_asked - before
+            return BlackBoxFit(result, engine, names, box.output_names, box.n_jobs, n_asked)
 
         try:
-            fit = compile_fit(fitter.fit(method))
-            if fitter.reserved and fit.method != ENUMERATE:
+            result = fitter.fit(method)
+            if fitter.reserved and result.method != ENUMERATE:
                 queries.progress.enter(CERTIFYING, n_queries=fitter.reserved)
-                fit.certify_fit(pool.rows(certified), fitter.reserved)
+                result = _judged(box, result, fitter.pool.rows(held_out), fitter)
+            fit = compile_fit(result)
         except BaseException as error:
             if fitter.has_fits:
                 with contextlib.suppress(AttributeError):  # a property of the caller's own
@@ -149,30 +82,79 @@ def fit_black_box(
                     "`.finish()` of this exception makes an explainer of what is fitted already, without a query."
                 )
             raise
-        warn_if_low(fit.fidelity, min_fidelity, fit.method)
+    warn_if_low(fit.fidelity, fit.method)
     return fit
 
 
-def _join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
-    """Return background and data rows in one pool, and the rows that stand for those to be explained."""
-    if data is None:
-        if background.n_rows < 2:
-            raise InputError(
-                "background has one row, and there is nothing to mix it with: give data= with the rows that "
-                "are to be explained, or training rows."
-            )
-        return background, np.arange(background.n_rows)
-    rows = _like(background, data, "data")
-    return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
+def fit_stand_in(box: BlackBox, rows: Pool, budget: int) -> FitResult:
+    """Fit a representation that helps to sample these rows; it is not judged."""
+    return _make_fitter(box, rows, budget, Limits(), np.arange(0)).fit("auto")
 
 
-def _like(background: Pool, given: Any, name: str) -> Pool:
-    """Return rows with the columns of the background."""
-    rows = Pool(in_order(given, background.names), name)
-    rows.check_names(background.names, name)
-    if background.is_frame and not rows.is_frame:
-        raise InputError(f"{name} is an array, but the background is a data frame: give {name} as one, too.")
-    return rows
+def _held_out(box: BlackBox) -> NDArray[np.int64]:
+    """Return the rows, of background and data in one, that take no part in a fit."""
+    n_background = box.background.n_rows
+    rows = np.arange(n_background) if box.data is None else n_background + np.arange(box.data.n_rows)
+    order = np.random.default_rng([box.seed, 2]).permutation(rows)
+    return order[: min(len(rows) // _HELD_OUT, _MOST_HELD_OUT)]
+
+
+def _judged(box: BlackBox, result: FitResult, rows: Pool, fitter: Fitter) -> FitResult:
+    """Return a fit with its certificate at rows that took no part."""
+    interval, n_rows = certify_values(box, result, rows, fitter.reserved)
+    source = "the background" if box.data is None else "data"
+    fidelity = replace(
+        result.fidelity,
+        shap=interval,
+        judged_on=f"{n_rows} rows of {source} that took no part",
+        n_queries=fitter.model.count,
+    )
+    return replace(result, fidelity=fidelity)
+
+
+def _make_fitter(
+    box: BlackBox, rows: Pool | None, budget: int, limits: Limits, held_out: NDArray[np.int64]
+) -> Fitter:
+    n_background = box.background.n_rows
+    pool = box.background if box.data is None else box.background.joined(box.data)
+    first, second = (
+        np.arange(0 if box.data is None else n_background, pool.n_rows),
+        second_rows(n_background, pool.n_rows),
+    )
+    known = np.arange(0)
+    if rows is not None:
+        known = np.arange(pool.n_rows, pool.n_rows + rows.n_rows)
+        pool = pool.joined(rows)
+        if box.data is None:
+            first = np.concatenate([first, known])
+    elif pool.n_rows < 2:
+        raise InputError(
+            "background has one row, and there is nothing to mix it with: give data= with the rows that are to be "
+            "explained, or training rows."
+        )
+    encoding = make_encoding(pool, box.column_player, box.encoding.player_names, box.categorical)
+    return Fitter(
+        model=HybridModel(box.queries, box.column_player),
+        pool=pool,
+        first_rows=first[~np.isin(first, held_out)],
+        second_rows=second[~np.isin(second, held_out)],
+        known_rows=known,
+        known_others=np.setdiff1d(np.arange(n_background), held_out),
+        reserved=reserved_queries(budget, encoding.n_players, len(held_out)),
+        encoding=encoding,
+        budget=budget,
+        seed=box.seed,
+        limits=limits,
+        n_jobs=box.n_jobs,
+        members=None if callable(box.model) else find_members(box.model, encoding),
+    )
+
+
+def expected_fit_seconds(box: BlackBox, n_outputs: int, budget: int, query: float) -> float:
+    """Estimate the seconds of `fit_representation`, of queries that take ``query`` seconds each."""
+    n_features = len(box.encoding.features)
+    trees = TREE_SECONDS * budget * n_features * n_outputs
+    return _SECONDS + budget * query + sum(expected_seconds(budget, n_features)) + trees
 
 
 def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
@@ -183,51 +165,3 @@ def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
                 f"{name} is {truncated_repr(value)}, but method={truncated_repr(method)} does not use it; leave it out."
             )
     return Limits(**{name: check_int(name, value) for name, value in given.items() if value is not None})
-
-
-def _asked_in(function: Function, kind: type) -> Function:
-    return lambda rows: function(kind(rows))
-
-
-def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
-    """Return the function to explain, and the names of its outputs where they are classes.
-
-    A classifier is explained in its probabilities, or, where it has none, in its decision function; any
-    other object with ``predict`` in that; a plain function as it is.
-    """
-    if isinstance(model, type):
-        raise UnsupportedModelError(
-            f"predict is the class {model.__qualname__} itself; give a function or a fitted object."
-        )
-    classes = getattr(model, "classes_", None)
-    if classes is not None and not len(classes):  # a regressor of CatBoost
-        classes = None
-    names = None if classes is None else tuple(str(label) for label in classes)
-    if descends_from(model, "xgboost", "Booster"):
-        return _predict_of_booster(model), None
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba, names
-    if names is not None:  # labels are not numbers that could be shared out
-        if hasattr(model, "decision_function"):
-            return model.decision_function, names if len(names) > 2 else None
-        raise UnsupportedModelError(
-            f"predict is a {type(model).__name__}, a classifier that only names a class. Give a function that "
-            "returns numbers, such as `lambda rows: model.predict(rows) == label`."
-        )
-    if hasattr(model, "predict"):
-        return model.predict, None
-    if not callable(model):
-        raise InputError(f"predict is a {type(model).__name__}; give a function, such as `model.predict`.")
-    return model, None
-
-
-def _predict_of_booster(booster: Any) -> Function:
-    """Return a function for a Booster of XGBoost, which takes rows in its own type only."""
-
-    def predict(rows: Any) -> Any:
-        named = hasattr(rows, "columns")
-        types = None if named else booster.feature_types
-        matrix = import_module("xgboost").DMatrix(rows, feature_types=types, enable_categorical=True)
-        return booster.predict(matrix, validate_features=named)
-
-    return predict

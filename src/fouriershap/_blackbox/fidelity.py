@@ -19,6 +19,7 @@ N_RESAMPLES = 1000
 MOST_GROUPS = 2000  # of points that are resampled as one: memory and time are those of the resamples
 NOTICED = 1e-4  # noise, as a share of the spread of all answers; less is single precision in other batches
 _ROUNDINGS = 32.0  # that answers may differ by, in units of their last digit
+LEAST = 0.95  # R^2 below which a warning is emitted
 UNSEEN = 3.0  # an event that n answers do not show is, at 95 %, no more likely than 3 / n
 
 
@@ -66,11 +67,13 @@ class Fidelity:
         What is missed of the SHAP values since a few products of marginals stand for the background (waves only): a
         share of their square sum, measured at rows of the background. 0 where every row counts.
     shap : Interval, optional
-        R^2 of the SHAP values themselves against the model's own, estimated without bias from up to a tenth of the
-        budget, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
-        values. None where the budget is too small for it, where a single row is known, and against another background
-        than that of the fit, see `BlackBoxFit.certify`. Up to 64 rows stand for all: misses that are rarer than
-        these show are not in the interval.
+        R^2 of the SHAP values themselves against the model's own, at rows that took no part in the fit, estimated
+        without bias, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
+        values. An estimate may be above 1 by chance. None if every combination of levels was asked, with fewer than
+        ten rows to hold some out of, and against another background than that of the fit. Misses that are rarer than
+        these rows show are not in the interval.
+    judged_on : str
+        Which rows these were.
     """
 
     r2: float
@@ -85,6 +88,7 @@ class Fidelity:
     by_output: tuple[float, ...] = ()
     background: float = 0.0
     shap: Interval | None = None
+    judged_on: str = ""
 
     def __float__(self) -> float:
         return self.r2
@@ -225,24 +229,23 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
     return error / unit, centred / unit
 
 
-def warn_if_low(
-    fidelity: Fidelity, minimum: float, method: str, of: str = "", ways_out: str | None = None
-) -> None:
-    """Warn if the fidelity may be below the minimum; ``of`` names what was fitted."""
-    surely_low = fidelity.shap is not None and fidelity.shap.high < minimum
-    if min((fidelity.low, *fidelity.by_output)) >= minimum and not surely_low:
+def warn_if_low(fidelity: Fidelity, method: str, of: str = "", ways_out: str | None = None) -> None:
+    """Warn if the fidelity is below `LEAST`, or may be; ``of`` names what was fitted."""
+    if fidelity.shap is not None:  # which is about the values
+        is_low = fidelity.shap.low < LEAST and not fidelity.shap.r2 > (1 + LEAST) / 2
+    else:
+        is_low = min((fidelity.low, *fidelity.by_output)) < LEAST
+    if not is_low:
         return
     text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
-        f"{of}the representation (method {truncated_repr(method)}) {text}: less than {minimum} cannot be ruled out. "
+        f"{of}the representation (method {truncated_repr(method)}) {text}: less than {LEAST} cannot be ruled out. "
         f"Ways out: {ways_out or usual}.",
         FidelityWarning,
     )
 
 
-_REFINE = (
-    ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= sets what is enough"
-)
+_LIVE = ", or leave out fit(): then the model is asked about each row, and every value has an error"
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
@@ -250,7 +253,7 @@ def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
     values = (
         ""
         if shap is None
-        else f"has SHAP values of R^2 {shap.r2:.3f} ({shap.low:.3f} to {shap.high:.3f}) by a few rows; it "
+        else f"has SHAP values of R^2 {shap.r2:.3f} ({shap.low:.3f} to {shap.high:.3f}) at {fidelity.judged_on}; it "
     )
     text = values + (
         f"explains {fidelity.r2:.3f} of the model's variance{_worst_output(fidelity)} on {fidelity.n_points} held-out "
@@ -260,7 +263,7 @@ def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
         f"a larger budget= (now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "
         "groups=, labels declared by categorical="
     )
-    return text, ways_out + _REFINE
+    return text, ways_out + _LIVE
 
 
 def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
@@ -268,12 +271,12 @@ def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
     budget = f"a larger budget= (now {fidelity.n_queries:,} queries)"
     if np.isnan(fidelity.noise):
         text = "holds one answer to every combination of levels, and none was left to see whether the model is noisy"
-        return text, f"{budget}, a few more than there are combinations{_REFINE}"
+        return text, f"{budget}, a few more than there are combinations{_LIVE}"
     text = (
         f"explains {fidelity.r2:.3f} of the variance of the model's mean answer{_worst_output(fidelity)} by repeated "
         f"answers (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f})"
     )
-    return text, f"{budget}, which repeats more; method='trees', which averages over similar rows{_REFINE}"
+    return text, f"{budget}, which repeats more; method='trees', which averages over similar rows{_LIVE}"
 
 
 def _worst_output(fidelity: Fidelity) -> str:

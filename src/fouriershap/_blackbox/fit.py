@@ -49,7 +49,7 @@ _REPEATED = 20  # rows that are asked twice
 _WEIGHED = 20_000  # hybrids that estimate how often each combination of levels occurs
 _MOST_HELD_OUT = 2000
 COMPILING, CERTIFYING = "compiling the background", "certifying"  # stages of those who fit
-_TREE_SECONDS = 1e-5  # for an answer, a feature and an output, about
+TREE_SECONDS = 1e-5  # for an answer, a feature and an output, about
 _COMPILE_SECONDS = 0.2
 _MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
 
@@ -87,8 +87,8 @@ class Fitter:
         Rows of the pool from which the two rows of a hybrid are drawn.
     known_rows : int array
         Rows of the pool that will be explained: a share of the hybrids is between these and the background.
-    n_background : int
-        Rows of the background.
+    known_others : int array
+        Rows of the background, with which they are mixed.
     reserved : int
         Queries that are left for others, unless the model is asked about every combination of levels.
     members : TreeEnsemble or None
@@ -105,7 +105,7 @@ class Fitter:
     limits: Limits
     n_jobs: int = -1
     known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
-    n_background: int = 0
+    known_others: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     reserved: int = 0
     members: TreeEnsemble | None = None
 
@@ -370,7 +370,7 @@ class Fitter:
         index = draw_hybrids(n - n_known, self.encoding.n_players, *sources, self.rng)
         if not n_known:
             return index
-        sources = self.known_rows, np.arange(self.n_background)
+        sources = self.known_rows, self.known_others
         known = draw_hybrids(n_known, self.encoding.n_players, *sources, self.rng)
         return self.rng.permutation(np.concatenate([index, known]), axis=0)
 
@@ -382,7 +382,7 @@ def _expected_seconds(task: Task) -> dict[str, float]:
     """Estimate the seconds of the stages after the queries, on one thread."""
     n_answers, n_features = task.codes.shape
     folds, student = expected_seconds(n_answers, n_features)
-    trees = _TREE_SECONDS * n_answers * n_features * task.n_outputs
+    trees = TREE_SECONDS * n_answers * n_features * task.n_outputs
     return {
         STAGES["waves"]: folds,
         STAGES["trees"]: trees,

@@ -46,13 +46,14 @@ class HybridModel:
 
     def __init__(self, queries: QueryModel, column_player: NDArray[np.int32]) -> None:
         self.queries, self._column_player = queries, column_player
+        self._before = queries.count
         self._answers: list[NDArray[np.float64]] = []
         self._position: dict[bytes, int] = {}
 
     @property
     def count(self) -> int:
-        """Number of rows answered, by the model or by a store."""
-        return self.queries.count
+        """Number of rows answered since this object was made, by the model or by a store."""
+        return self.queries.count - self._before
 
     def ask(self, pool: Pool, index: NDArray[np.int32], codes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""

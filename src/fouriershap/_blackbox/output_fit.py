@@ -23,12 +23,11 @@ from fouriershap._shapley.outputs.transformed import FittedOutput, Margin
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.level_sets import split_by_level
 
-_LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the output, which our copy of the model answers quickly
 _BATCH = 8192
 _WAYS_OUT = (
     "fewer players by groups= and a smaller background (with fewer than 16 players, values by definition may be "
-    "affordable), or BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget"
+    "affordable), or BlackBoxExplainer(model.predict_proba, background), which asks the model about each row"
 )
 
 
@@ -56,7 +55,7 @@ def fit_output(margin: Margin, predict: Callable[[NDArray[Any]], Floats], asked_
     fitted = fitter.fit("auto")
     codes = fitted.encoding.encode(pool, "background")
     engine = fitted.surrogate.compile(codes, background.weights, margin.index)
-    warn_if_low(fitted.fidelity, _LEAST_FIDELITY, fitted.method, f"{asked_by}: of the output, ", _WAYS_OUT)
+    warn_if_low(fitted.fidelity, fitted.method, f"{asked_by}: of the output, ", _WAYS_OUT)
     return FittedOutput(_Encoder(fitted.encoding, asked_by), fitted.fidelity, engine)
 
 

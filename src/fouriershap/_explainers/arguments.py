@@ -28,7 +28,7 @@ _ADVICE = {
     "linearize_link": "nothing is linearised here: leave it out",
     "approximate": "values are exact, and as quick: leave it out",
     "output_names": "they are those of the model's classes: leave it out",
-    "nsamples": "budget= is the number of queries of a black box; other models are not queried",
+    "nsamples": "tolerance= and max_queries= say how much a black box is asked; other models are not asked",
     "feature_names": "columns of a data frame have names: give the background as one",
     "keep_index": "frame(X) keeps the index of X: leave it out",
 }
@@ -123,7 +123,7 @@ def is_what_black_boxes_explain(args: tuple[Any, ...], options: dict[str, Any]) 
     has_predict = hasattr(model, "predict")
     if output == "raw" and has_predict and not hasattr(model, "predict_proba") and response_is_linked(model):
         raise InputError(
-            f"output is 'raw', but this {truncated_repr(type(model).__name__)} is fitted as a black box, by "
+            f"output is 'raw', but this {truncated_repr(type(model).__name__)} is explained as a black box, by "
             "what its predict "
             "returns, which is a function of its raw output (a link, or a transformed target). Give "
             "output='response', which is what predict returns."

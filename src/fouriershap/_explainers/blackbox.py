@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap._base.answers import AnswersOption
-from fouriershap._base.checks import ProgressOption
+from fouriershap._base.checks import ProgressOption, check_int, check_number
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import get_part, require
+from fouriershap._base.messages import truncated_repr
+from fouriershap._blackbox.black_box import make_black_box
 from fouriershap._blackbox.black_box_fit import BlackBoxFit
-from fouriershap._blackbox.build import fit_black_box
+from fouriershap._blackbox.build import fit_representation
+from fouriershap._blackbox.live import Limits, LiveEngine
 from fouriershap._explainers.parts import Parts, name_of
-from fouriershap._rows.inputs import InputAdapter, LevelEncoder
+from fouriershap._rows.frames import densified
+from fouriershap._rows.inputs import InputAdapter, LevelEncoder, PoolEncoder
 
 KIND = "black box"
 
@@ -25,29 +31,26 @@ def black_box_parts(
     background: Any,
     *,
     data: Any = None,
-    rows: Any = None,
-    method: str = "auto",
-    budget: int = 20_000,
+    tolerance: float = 0.02,
+    max_queries: int | None = None,
+    max_seconds: float | None = 600.0,
     categorical: Any = None,
     groups: Any = None,
-    n_terms: int | None = None,
-    max_degree: int | None = None,
     weights: ArrayLike | None = None,
     index: str = "shapley",
-    compress_background: bool = True,
-    min_fidelity: float = 0.95,
     random_state: int | None = None,
     n_jobs: int = -1,
     batch_size: int = 8192,
     progress: ProgressOption = None,
-    device: str = "cpu",
     answers: AnswersOption = None,
 ) -> Parts:
-    """Explain any model that can be called, from a fixed number of calls.
+    """Explain any model that can be called: every SHAP value comes with a standard error.
 
-    The model is queried ``budget`` times, about rows put together from data rows; a representation is fitted to the
-    answers and tested on answers that it has not seen. Then any number of rows is explained exactly with respect to
-    the representation, without calling the model again. `Explainer.fit` is the `BlackBoxFit` that tells about it.
+    Nothing is asked now. When rows are explained, the model is asked about the background and then on until the
+    standard error of each value is below ``tolerance`` times the row's largest value. What is asked is chosen by cost:
+    all coalitions of a row (then values are exact), some of them, or what a representation misses that is fitted on
+    the way. The values of a row always add up to the model's own output. `Explainer.plan` tells how long that takes;
+    `Explainer.fit` fits a representation that explains rows without the model, and can be saved.
 
     Parameters
     ----------
@@ -57,59 +60,38 @@ def black_box_parts(
     background : array or data frame
         Rows that stand for "feature unknown"; all of them are used.
     data : array or data frame, optional
-        Rows from which queries are put together; by default the background. Give training rows if the background is
-        small: the representation is faithful where the data are.
-    rows : array or data frame, optional
-        Rows that will be explained, if they are known: four fifths of the queries then lie between these and the
-        background, so that the values of these rows are more accurate.
-    method : {"auto", "enumerate", "waves", "trees", "blend", "swht", "members"}
-        What is fitted. "enumerate" queries every combination of levels, and is exact; "waves" fits a sum of cosines
-        (`Waves`), "trees" boosts trees on level codes; "blend" is both together, weighted by K-fold; "swht" finds
-        the terms of the model's spectrum by a sparse Walsh-Hadamard transform, with three quarters of the budget,
-        and fits their coefficients to hybrids; "members" is for models of models (stacked, calibrated, voting) whose
-        members are trees: these are read, weighted by least squares, and trees are boosted on the rest.
-        "auto" enumerates if the budget allows, else takes "members" if there are some, else the best by K-fold R^2
-        of waves, trees and their blend; it tries "swht" if levels are few and an eighth of the budget shows that the
-        model is sparse.
-    budget : int
-        Maximum number of rows that the model is asked about. "enumerate" asks fewer, unless the model is noisy: then
-        all go into repeats.
+        More rows from which a representation is fitted, such as training rows. `Explainer.fit` is as faithful as
+        these rows are many.
+    tolerance : float
+        Largest standard error of a value, as a share of the row's largest value (or of a tenth of what that usually
+        is, if this is more).
+    max_queries : int, optional
+        Most rows that the model is asked about in one call; values are then as good as their errors say, and a
+        `FidelityWarning` says so. The first draws, about ``8 * n_players`` for a row, are made in any case.
+    max_seconds : float or None
+        Most seconds of one call, about.
     categorical : sequence of names or positions, optional
         Categorical columns, in addition to those recognised by type.
     groups : mapping or sequence, optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
-    n_terms : int, optional
-        "swht": most terms of the spectrum, the constant not counted; by default as many as there is evidence for.
-    max_degree : int, optional
-        "swht": most bits that a term depends on; 5 by default.
     weights : array_like, optional
         A weight per background row.
     index : {"shapley", "banzhaf"}
         How coalitions are averaged; see `TreeExplainer`.
-    compress_background : bool
-        Whether a few products of marginals may stand for a background of more than 32 rows and more than seven to
-        nine players when waves are explained; ``fidelity.background`` is what they miss. The time of a row then does
-        not depend on the number of background rows.
-    min_fidelity : float
-        Warn (`FidelityWarning`) if the lower end of the interval of `Explainer.fidelity`, or the whole interval of
-        ``fidelity.shap``, is below this R^2.
     random_state : int, optional
-        The same number asks about the same rows and gives the same values.
+        The same number draws the same coalitions. Which way is the quickest also depends on the machine.
     n_jobs : int
-        Threads for explaining; -1 for all cores.
+        Threads for what is computed here; -1 for all cores.
     batch_size : int
         Most rows per call of ``predict``.
     progress : bool or callable, optional
-        Whether the fit reports progress; see `Explainer`. A function gets (queries done, budget).
-    device : {"cpu", "jax"}
-        Where rows are explained: by the native kernels, or under XLA. Files do not keep it; see `Explainer.to`.
+        Whether calls report progress; see `Explainer`. A function gets (queries done, queries expected).
     answers : path or mapping, optional
         Where the model's answers are kept as they come, and looked up before it is asked: the same call resumes
         where it stopped, even if the process was killed. The path of a SQLite file, or a dict of rows, as tuples of
         values with None for missing ones, to lists of answers, as tuples of numbers. ``random_state=None`` is the
-        number that the file keeps; with a dict it is 0. Without it, any exception, Ctrl-C included, carries the
-        answers: give ``answers=error.answers``. Once something is fitted, ``error.finish()`` makes an explainer of
-        that, without another query.
+        number that the file keeps; with a dict it is 0. Without it, any exception carries the answers to its last
+        queries: give ``answers=error.answers``.
 
     Returns
     -------
@@ -118,53 +100,73 @@ def black_box_parts(
     Examples
     --------
     >>> import numpy as np, fouriershap as fs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 6))
-    >>> explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * (1 + x[:, 1]), X)
-    >>> explainer.fit.method, explainer.fidelity.r2
-    ('enumerate', 1.0)
-    >>> explainer.shap_values(X[:2]).shape
-    (2, 6)
+    >>> X = np.random.default_rng(0).normal(size=(100, 6))
+    >>> explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], X)
+    >>> values, errors = explainer.shap_values(X[:3], errors=True)
+    >>> values.shape, bool((errors <= 0.02 * np.abs(values).max(axis=1, keepdims=True)).all())
+    ((3, 6), True)
     """
+    limits = Limits(
+        _check_tolerance(tolerance),
+        math.inf if max_queries is None else float(check_int("max_queries", max_queries)),
+        math.inf if max_seconds is None else check_number("max_seconds", max_seconds, 0),
+    )
+    box = make_black_box(
+        predict,
+        background,
+        data,
+        categorical,
+        groups,
+        weights,
+        index,
+        random_state,
+        n_jobs,
+        batch_size,
+        progress,
+        answers,
+    )
+    against, player = box.background, box.column_player
+    return Parts(
+        KIND,
+        InputAdapter(PoolEncoder(against), against.names, player, box.encoding.player_names),
+        LiveEngine(box, limits),
+        output_names=box.output_names,
+        n_jobs=n_jobs,
+        # The queries report their own progress.
+        progress=False if progress is False else None,
+        model_name=name_of(predict),
+        fit=_fit_parts,
+    )
+
+
+def _fit_parts(parts: Parts, rows: Any, options: dict[str, Any]) -> Parts:
+    """Return the parts of an explainer of a representation that is fitted now."""
+    engine = parts.engine
+    assert isinstance(engine, LiveEngine)  # of these parts only
+    pool = None if rows is None else engine.box.background.like(densified(rows), "rows")
 
     def parts_of(fit: BlackBoxFit) -> Parts:
-        # The fit reports its own progress; explaining is quick, and stays silent only if that was asked for.
-        progress_of_calls = False if progress is False else None
+        names, jobs = fit.output_names, parts.n_jobs
         return Parts(
             KIND,
             _inputs(fit),
             fit.engine,
-            output_names=fit.output_names,
-            n_jobs=n_jobs,
-            progress=progress_of_calls,
-            fit=fit,
-            model_name=name_of(predict),
+            names,
+            jobs,
+            parts.progress,
+            fitted=fit,
+            model_name=parts.model_name,
         )
 
-    return parts_of(
-        fit_black_box(
-            predict,
-            background,
-            data=data,
-            rows=rows,
-            method=method,
-            budget=budget,
-            categorical=categorical,
-            groups=groups,
-            n_terms=n_terms,
-            max_degree=max_degree,
-            weights=weights,
-            index=index,
-            compress_background=compress_background,
-            min_fidelity=min_fidelity,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            batch_size=batch_size,
-            progress=progress,
-            device=device,
-            answers=answers,
-            wrap=parts_of,
-        )
-    )
+    with engine.memory.lock:
+        return parts_of(fit_representation(engine.box, pool, **options, wrap=parts_of))
+
+
+def _check_tolerance(tolerance: Any) -> float:
+    value = check_number("tolerance", tolerance)
+    if not 0 < value <= 1:
+        raise InputError(f"tolerance is {truncated_repr(tolerance)}; give a number above 0, up to 1.")
+    return value
 
 
 def _inputs(fit: BlackBoxFit) -> InputAdapter:
@@ -181,4 +183,4 @@ def black_box_parts_from_contents(contents: Contents) -> Parts:
     )
     player = contents.arrays["input_player"]
     require(np.array_equal(player, fit.column_player), "its fit has other players")
-    return Parts(KIND, _inputs(fit), fit.engine, fit=fit)
+    return Parts(KIND, _inputs(fit), fit.engine, fitted=fit)

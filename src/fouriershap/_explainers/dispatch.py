@@ -10,7 +10,7 @@ from typing import Any
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.warn import warn
-from fouriershap._blackbox.build import as_function
+from fouriershap._blackbox.black_box import as_function
 from fouriershap._explainers.arguments import (
     call_builder,
     is_what_black_boxes_explain,
@@ -93,7 +93,7 @@ def _refuse_what_is_not_exact(reading: Reading, args: tuple[Any, ...], options: 
 
 def _supported() -> str:
     return (
-        f"Supported:\n{supported_text()}\n- a function of rows, or any object with predict_proba or predict: fitted "
+        f"Supported:\n{supported_text()}\n- a function of rows, or any object with predict_proba or predict: asked "
         "(BlackBoxExplainer);\n- a Spectrum, with a background of bits: exact (SpectrumExplainer)."
     )
 
@@ -101,10 +101,10 @@ def _supported() -> str:
 def _warn_fitted_instead(
     model: Any, args: tuple[Any, ...], options: dict[str, Any], refusal: UnsupportedModelError
 ) -> None:
-    """Warn that a model that cannot be read is fitted as a black box; raise if it cannot be one either."""
+    """Warn that a model that cannot be read is explained as a black box; raise if it cannot be one either."""
     if isinstance(model, str | bytes | os.PathLike):
         raise UnsupportedModelError(
-            f"{refusal} Load the model with its library and give fs.Explainer that: it is then fitted as a black box."
+            f"{refusal} Load the model with its library and give fs.Explainer that: it is then explained as a black box."
         ) from refusal
     try:
         function, _ = as_function(model)
@@ -112,7 +112,7 @@ def _warn_fitted_instead(
         raise refusal from None
     if len(args) < 2 and options.get("background", options.get("masker")) is None:
         raise UnsupportedModelError(
-            f"{refusal} With a background fs.Explainer fits it as a black box: give one."
+            f"{refusal} With a background fs.Explainer explains it as a black box: give one."
         ) from refusal
     known = {*parameters_of(black_box_parts), "masker"}
     if is_what_black_boxes_explain(args, options):
@@ -120,12 +120,12 @@ def _warn_fitted_instead(
     foreign = [name for name in options if name not in known]
     if foreign:
         raise UnsupportedModelError(
-            f"{refusal} It would be fitted as a black box, which does not take {truncated_list(foreign)}: "
+            f"{refusal} It would be explained as a black box, which does not take {truncated_list(foreign)}: "
             "leave that out."
         ) from refusal
     asked = getattr(function, "__name__", "predict")
     warn(
-        f"{refusal} So it is fitted as a black box, in what {asked} returns; `fidelity` tells how well. "
+        f"{refusal} So it is explained as a black box, in what {asked} returns: it is asked, and values have errors. "
         "fs.BlackBoxExplainer does the same without this warning.",
         ModelWarning,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from fouriershap._base import files
 from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import (
     ProgressOption,
+    check_bool,
     check_device,
     check_int,
     check_number,
@@ -32,18 +34,27 @@ from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids
 from fouriershap._explainers.explanation import make_explanation, make_frame, without_single_output
 from fouriershap._explainers.parts import Parts, warn_of_compression
 from fouriershap._rows.batch import open_batch
-from fouriershap._rows.frames import Rows, as_rows, unmask
+from fouriershap._rows.frames import Rows, as_rows, some_columns, unmask
 from fouriershap._rows.inputs import InputAdapter
-from fouriershap._shapley.engine import Engine, EngineInfo, FidelityReport, Plan, Quality, check_additivity
+from fouriershap._shapley.engine import (
+    Engine,
+    EngineInfo,
+    Estimates,
+    FidelityReport,
+    Plan,
+    Quality,
+    check_additivity,
+)
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
+from fouriershap.analysis.cohorts import cohorts
+from fouriershap.analysis.drift import drift
+from fouriershap.analysis.importance import importance
+from fouriershap.analysis.interactions import interactions
+from fouriershap.analysis.reasons import reasons
+from fouriershap.report import write_report
 
 if TYPE_CHECKING:
     from fouriershap._blackbox.black_box_fit import BlackBoxFit
-    from fouriershap.analysis.cohorts import Cohorts
-    from fouriershap.analysis.drift import Drift
-    from fouriershap.analysis.importance import Importance
-    from fouriershap.analysis.interactions import Interactions
-    from fouriershap.analysis.reasons import Reasons
 
 _LARGE_FILE = 1 << 30  # bytes
 
@@ -56,7 +67,7 @@ class Explainer:
     functions: `TreeExplainer` for tree models, sums of them, and wrappers around them (Pipelines, searches),
     `ProductExplainer` for linear models, kernel machines and small networks, `SpectrumExplainer` for a
     `Spectrum`, and `BlackBoxExplainer` for functions and any other object that predicts. All of them return an
-    `Explainer`. A tree model that cannot be read exactly is fitted as a black box, and a `ModelWarning` says why.
+    `Explainer`. A tree model that cannot be read exactly is explained as a black box, and a `ModelWarning` says why.
 
     Parameters
     ----------
@@ -86,8 +97,8 @@ class Explainer:
         percent of a stage; if it has a parameter ``stage``, it gets a `Stage` as well.
     checked : bool
         Whether fouriershap's copy of the model was compared with the model itself. False after loading.
-    fit : BlackBoxFit or None
-        What was fitted to a black box, and what can be asked about it; None for other models.
+    fitted : BlackBoxFit or None
+        The representation that `fit` fitted to a black box, with its fidelity; None for other explainers.
     checksum : str or None
         Checksum of the file that this explainer was loaded from.
 
@@ -109,6 +120,8 @@ class Explainer:
 
             with explaining_unfinished_fits():
                 parts = build_parts(model, background, options)
+        self._parts = parts
+        self._offline: tuple[Any, Explainer] | None = None
         self.kind = parts.kind
         self.inputs: InputAdapter = parts.inputs
         self.engine: Engine = parts.engine
@@ -116,7 +129,7 @@ class Explainer:
         self.n_jobs = parts.n_jobs
         self.progress: ProgressOption = parts.progress
         self.checked = parts.checked
-        self.fit: BlackBoxFit | None = parts.fit
+        self.fitted: BlackBoxFit | None = parts.fitted
         self.checksum = parts.checksum
         self.model_name = parts.model_name
 
@@ -124,7 +137,7 @@ class Explainer:
         info = self.info
         facts = [self.kind if not self.model_name else f"{self.kind} of {self.model_name}"]
         facts += [] if self.engine.output.is_raw else [self.engine.output.name]
-        facts += [] if self.fit is None else [repr(self.fit)]
+        facts += [] if self.fitted is None else [repr(self.fitted)]
         background = "path-dependent" if info.is_path_dependent else "background in tables"
         if info.n_background is not None:
             background = f"{info.n_background:,} background rows"
@@ -164,7 +177,7 @@ class Explainer:
     @property
     def representation(self) -> Any:
         """The model as plain data: a `TreeEnsemble`, `Products`, `Waves`, or the terms of a spectrum."""
-        return self.engine.representation if self.fit is None else self.fit.representation
+        return self.engine.representation if self.fitted is None else self.fitted.representation
 
     @property
     def feature_perturbation(self) -> str:
@@ -178,8 +191,8 @@ class Explainer:
 
     @property
     def quality(self) -> Quality:
-        """Whether values are exact, and otherwise how large their error is."""
-        quality, fit = self.engine.quality, self.fit
+        """Whether values are exact, and otherwise how large their errors are."""
+        quality, fit = self.engine.quality, self.fitted
         return quality if fit is None else Quality(quality.background_error, lambda: fit.fidelity)
 
     @property
@@ -208,7 +221,7 @@ class Explainer:
         return float(expected[0]) if len(expected) == 1 else np.asarray(expected)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the output of the representation, which the values add up to: (n_rows,) or (n_rows, n_outputs)."""
+        """Return the output that the values add up to: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self.engine.predict(self.inputs.encode(X).codes, self.n_jobs))
 
     # How it is explained
@@ -228,17 +241,18 @@ class Explainer:
     def to(self, device: str) -> Self:
         """Return the same explainer on the native kernels ("cpu") or under XLA ("jax")."""
         engine = self.engine.to(check_device(device))
-        return self._with(engine, None if self.fit is None else self.fit.with_engine(engine))
+        return self._with(engine, None if self.fitted is None else self.fitted.with_engine(engine))
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self:
-        """Return an explainer of the same representation against another background.
+        """Return an explainer of the same model against another background.
 
-        The model is not asked again, and only what depends on the background is compiled again.
+        A representation is kept, and only what depends on the background is compiled again. A black box that was not
+        fitted is asked about the new background rows.
         """
         if background is None:
             raise InputError("background is None; give background rows, as to the constructor.")
-        if self.fit is not None:
-            fit = self.fit.with_background(background, weights=weights)
+        if self.fitted is not None:
+            fit = self.fitted.with_background(background, weights=weights)
             return self._with(fit.engine, fit)
         rows = self.inputs.encode(unmask(background), "background")
         share = check_weights(weights, len(rows))
@@ -247,10 +261,76 @@ class Explainer:
     def _with(self, engine: Engine, fit: BlackBoxFit | None = None) -> Self:
         """Return a copy with another engine, and the fit that it belongs to."""
         other = copy(self)
-        other.engine, other.fit, other.checksum = engine, fit, None
+        other.engine, other.fitted, other.checksum = engine, fit, None
+        other._parts, other._offline = replace(self._parts, engine=engine, fitted=fit), None
         if fit is None:
             warn_of_compression(engine)
         return other
+
+    def fit(
+        self,
+        rows: Any = None,
+        *,
+        budget: int = 20_000,
+        method: str = "auto",
+        n_terms: int | None = None,
+        max_degree: int | None = None,
+    ) -> Explainer:
+        """Fit a representation to a black box now, and return an explainer of that, which does not need the model.
+
+        It explains a row in microseconds, computes interactions, and can be saved. Its values have no errors of their
+        own. `fidelity` tells how good they are: ``fidelity.shap`` at rows that took no part, those of ``data=`` or of
+        the background.
+
+        Parameters
+        ----------
+        rows : array or data frame, optional
+            Rows that will be explained, if they are known: four fifths of the queries then lie between these and the
+            background, so that the values of these rows are more accurate.
+        budget : int
+            Most rows that the model is asked about. If it covers every combination of levels, all are asked, and
+            values are exact.
+        method : {"auto", "enumerate", "waves", "trees", "blend", "swht", "members"}
+            What is fitted. "enumerate" asks about every combination of levels; "waves" fits a sum of cosines
+            (`Waves`), "trees" boosts trees on level codes; "blend" is both together, weighted by K-fold; "swht" finds
+            the terms of the model's spectrum by a sparse Walsh-Hadamard transform; "members" is for models of models
+            (stacked, calibrated, voting) whose members are trees: these are read, and trees are boosted on the rest.
+            "auto" enumerates if the budget allows, else takes "members" if there are some, else the best by K-fold
+            R^2 of waves, trees and their blend; it tries "swht" if levels are few and the model looks sparse.
+        n_terms, max_degree : int, optional
+            "swht": most terms of the spectrum, and most bits that a term depends on.
+
+        Raises
+        ------
+        InputError
+            The model is not a black box, or cannot be asked since this explainer was loaded from a file.
+        """
+        if self._parts.fit is None:
+            raise InputError(
+                "there is nothing to fit: "
+                + (
+                    "this explainer was fitted already."
+                    if self.fitted is not None
+                    else "the model was read exactly."
+                )
+            )
+        options = {"budget": budget, "method": method, "n_terms": n_terms, "max_degree": max_degree}
+        with explaining_unfinished_fits():
+            return Explainer(self._parts.fit(self._parts, rows, options))
+
+    def offline(self, rows: Any) -> Explainer:
+        """Return an explainer of a representation: this one, or, of a black box, one that is fitted to these rows.
+
+        Other columns of the rows are left out; of a stream, whose rows are not known yet, those at hand are taken.
+        Analyses of many rows use it: `drift`, `importance`, `cohorts`, `interactions` and `report`.
+        """
+        if self._parts.fit is None:
+            return self
+        if self._offline is None or self._offline[0] is not rows:
+            logging.getLogger("fouriershap").info("fitting a representation, which the analysis uses")
+            fitted = self.fit(some_columns(rows, self.input_names) if hasattr(rows, "shape") else None)
+            self._offline = (rows, fitted)
+        return self._offline[1]
 
     # Values of rows
 
@@ -262,7 +342,8 @@ class Explainer:
         check_additivity: bool = False,
         tolerance: float = 1e-4,
         n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+        errors: bool = False,
+    ) -> Any:
         """Explain rows.
 
         Parameters
@@ -279,15 +360,29 @@ class Explainer:
             Largest difference that ``check_additivity`` accepts, as a share of the scale of the outputs.
         n_jobs : int, optional
             Threads; by default those of the explainer.
+        errors : bool
+            Whether to return standard errors as well: those of a black box that is asked itself; 0 where values are
+            exact.
 
         Returns
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+            With ``errors``: a tuple of two, values and errors.
         """
         X, is_one = as_rows(X)
-        _, values = self._explain(self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs))
-        values = without_single_output(values)
-        return values[0] if is_one else values
+        _, found = self._explain(self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs))
+        values, spread = (None if each is None else without_single_output(each) for each in found)
+        assert values is not None
+        if check_bool("errors", errors) and spread is None:
+            raise InputError(
+                "errors is True, but values of a fitted representation have no errors of their own: `fidelity` tells "
+                "how good they are."
+            )
+        first = values[0] if is_one else values
+        if not errors:
+            return first
+        assert spread is not None
+        return first, spread[0] if is_one else spread
 
     def __call__(
         self,
@@ -313,32 +408,36 @@ class Explainer:
         if interactions:
             if y is not None:
                 raise InputError("y cannot be combined with interactions=True: losses have no interactions.")
-            engine = self.engine
+            if self._parts.fit is not None:
+                return self.offline(X)(
+                    X[0] if is_one else X, interactions=True, check_additivity=check_additivity
+                )
+            engine, errors = self.engine, None
             with Progress(self.progress):
                 values = interaction_matrices(engine, rows.codes, self.n_jobs)
             if check_additivity:
                 self._check_sums(engine, values.sum(axis=2), rows, tolerance)
         else:
-            engine, values = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
+            engine, (values, errors) = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
         seconds = time.perf_counter() - begin
         explanation = make_explanation(
-            rows, values, engine.expected, self.player_names, self.output_names, seconds
+            rows, values, errors, engine.expected, self.player_names, self.output_names, seconds
         )
         return explanation[0] if is_one else explanation
 
     def _explain(
         self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int
-    ) -> tuple[Engine, NDArray[np.float64]]:
-        """Return the engine for rows with these labels, and their values (n_rows, n_players, n_outputs)."""
+    ) -> tuple[Engine, Estimates]:
+        """Return the engine for rows with these labels, and their values with errors."""
         tolerance = check_number("tolerance", tolerance, 0)
         engine = self.engine.labelled(y, len(rows))
         can_check = check and engine.adds_up
         outputs = np.empty((len(rows), engine.n_outputs)) if can_check else None
         with Progress(self.progress):
-            values = engine.shap_values(rows.codes, n_jobs, outputs)
+            found = engine.estimate(rows.codes, n_jobs, outputs)
         if outputs is not None:
-            check_additivity(values, engine.expected, outputs, tolerance, self.checked)
-        return engine, values
+            check_additivity(found.values, engine.expected, outputs, tolerance, self.checked)
+        return engine, found
 
     def _check_sums(self, engine: Engine, sums: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
         if engine.adds_up:
@@ -371,6 +470,8 @@ class Explainer:
         ndarray, shape (n_rows, n_players, n_players) or (n_rows, n_players, n_players, n_outputs)
             With ``pairs``: (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs), the entries [i, j].
         """
+        if self._parts.fit is not None:
+            return self.offline(as_rows(X)[0]).shap_interaction_values(X, pairs=pairs, n_jobs=n_jobs)
         X, is_one = as_rows(X)
         codes = self.inputs.encode(X).codes
         with Progress(self.progress):
@@ -396,8 +497,8 @@ class Explainer:
         data frame
             In the library of X (pandas with its index, polars, pyarrow); for arrays the first one that is installed.
             Columns: ``row`` (position in X), ``output`` if there are several, ``feature``, ``value`` (text if some
-            column holds labels or a group has several columns), ``contribution`` (the SHAP value), ``rank`` (1 for
-            the largest absolute value).
+            column holds labels or a group has several columns), ``contribution`` (the SHAP value), ``error`` (its
+            standard error, where values are estimated), ``rank`` (1 for the largest absolute value).
 
         Examples
         --------
@@ -410,9 +511,9 @@ class Explainer:
         1    0       b    1.0          -1.0     2
         """
         rows = self.inputs.encode(X)
-        _, values = self._explain(rows, None, False, 0, self.n_jobs)
+        _, found = self._explain(rows, None, False, 0, self.n_jobs)
         data, labels = rows.display(len(self.player_names))
-        return make_frame(values, data, labels, self.player_names, self.output_names, X, top_k)
+        return make_frame(found, data, labels, self.player_names, self.output_names, X, top_k)
 
     # Streams of rows
 
@@ -511,7 +612,9 @@ class Explainer:
         if features:
             raise InputError(f"ids names {truncated_repr(features[0])}, which is a feature of the model.")
         writer = BatchWriter(self.player_names, self.output_names, self.engine.expected, layout, top_k, ids)
-        return writer.explain(batches, self.inputs, lambda rows: self._explain(rows, None, False, 0, jobs)[1])
+        return writer.explain(
+            batches, self.inputs, lambda rows: self._explain(rows, None, False, 0, jobs)[1].values
+        )
 
     def output_schema(
         self, *, ids: Sequence[str] | None = None, layout: str = "columns", top_k: int = 3
@@ -530,217 +633,21 @@ class Explainer:
             self.player_names, self.output_names, self.engine.expected, layout, top_k, ids
         ).schema
 
-    # Analyses of many rows
+    # Analyses of many rows, whose functions take the explainer first
 
-    def drift(
-        self,
-        X_new: Any,
-        *,
-        weights: ArrayLike | None = None,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-        by: Any = None,
-        every: str | None = None,
-        bins: int | None = None,
-        interactions: bool = False,
-        level: float | None = 0.95,
-    ) -> Drift:
-        """Split the change of the mean prediction, from the background to other rows, over players.
-
-        The arguments are those of `fouriershap.analysis.drift.drift`.
-        """
-        from fouriershap.analysis.drift import drift
-
-        return drift(
-            self,
-            X_new,
-            weights=weights,
-            background=background,
-            background_weights=background_weights,
-            by=by,
-            every=every,
-            bins=bins,
-            interactions=interactions,
-            level=level,
-        )
-
-    def importance(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        loss: str | None = None,
-        link: str | None = None,
-        weights: ArrayLike | None = None,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-        budget: int = 1_000_000,
-        level: float | None = 0.95,
-        random_state: int = 0,
-    ) -> Importance:
-        """Measure how much each player matters over many rows, or how much of a loss it saves.
-
-        The arguments are those of `fouriershap.analysis.importance.importance`.
-        """
-        from fouriershap.analysis.importance import importance
-
-        return importance(
-            self,
-            X,
-            y,
-            loss=loss,
-            link=link,
-            weights=weights,
-            background=background,
-            background_weights=background_weights,
-            budget=budget,
-            level=level,
-            random_state=random_state,
-        )
-
-    def cohorts(
-        self,
-        X: Any,
-        by: Any = None,
-        *,
-        every: str | None = None,
-        bins: int | None = None,
-        max_leaves: int = 4,
-        weights: ArrayLike | None = None,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-        level: float | None = 0.95,
-        random_state: int = 0,
-    ) -> Cohorts:
-        """Compare the mean explanations of groups of rows, or find groups that differ.
-
-        The arguments are those of `fouriershap.analysis.cohorts.cohorts`.
-        """
-        from fouriershap.analysis.cohorts import cohorts
-
-        return cohorts(
-            self,
-            X,
-            by,
-            every=every,
-            bins=bins,
-            max_leaves=max_leaves,
-            weights=weights,
-            background=background,
-            background_weights=background_weights,
-            level=level,
-            random_state=random_state,
-        )
-
-    def interactions(
-        self,
-        X: Any,
-        order: int = 3,
-        *,
-        index: str = "k-SII",
-        top_k: int | None = None,
-        min_order: int = 1,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-    ) -> Interactions:
-        """Compute what sets of up to ``order`` players contribute together, row by row.
-
-        The arguments are those of `fouriershap.analysis.interactions.interactions`.
-        """
-        from fouriershap.analysis.interactions import interactions
-
-        return interactions(
-            self,
-            X,
-            order,
-            index=index,
-            top_k=top_k,
-            min_order=min_order,
-            background=background,
-            background_weights=background_weights,
-        )
-
-    def reasons(
-        self,
-        X: Any,
-        top_k: int = 4,
-        *,
-        direction: str = "raised",
-        cohort: Any = None,
-        cohort_weights: ArrayLike | None = None,
-        output: int | str | None = None,
-        groups: Any = None,
-        text: Any = None,
-        actionable: Any = None,
-        min_contribution: float = 0.0,
-        ids: Any = None,
-    ) -> Reasons:
-        """List the main reasons for each prediction, in the caller's wording.
-
-        The arguments are those of `fouriershap.analysis.reasons.reasons`.
-        """
-        from fouriershap.analysis.reasons import reasons
-
-        return reasons(
-            self,
-            X,
-            top_k,
-            direction=direction,
-            cohort=cohort,
-            cohort_weights=cohort_weights,
-            output=output,
-            groups=groups,
-            text=text,
-            actionable=actionable,
-            min_contribution=min_contribution,
-            ids=ids,
-        )
-
-    def report(
-        self,
-        X: Any,
-        path: str | os.PathLike[str],
-        y: Any = None,
-        *,
-        ids: Any = None,
-        drift: Any = None,
-        cohorts: Any = None,
-        interactions: Any = None,
-        text: Any = None,
-        unit: str | None = None,
-        facts: Any = None,
-        max_rows: int | None = None,
-        title: str | None = None,
-        max_bytes: int = 15_000_000,
-    ) -> Path:
-        """Write a page that shows the SHAP values of rows and computes new ones when its reader changes a row.
-
-        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``. The
-        arguments are those of `fouriershap.report.write_report`.
-        """
-        from fouriershap.report import write_report
-
-        return write_report(
-            self,
-            X,
-            path,
-            y,
-            ids=ids,
-            drift=drift,
-            cohorts=cohorts,
-            interactions=interactions,
-            text=text,
-            unit=unit,
-            facts=facts,
-            max_rows=max_rows,
-            title=title,
-            max_bytes=max_bytes,
-        )
+    drift = drift
+    importance = importance
+    cohorts = cohorts
+    interactions = interactions
+    reasons = reasons
+    report = write_report
 
     # Files
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Compile the explainer and save it to a .fshap file, which can be loaded without the model.
+
+        A black box is fitted first (`fit`).
 
         Parameters
         ----------
@@ -748,11 +655,14 @@ class Explainer:
         interactions : bool
             Whether the file also holds what interactions need.
         """
+        if self._parts.fit is not None:
+            self.fit().save(path, interactions=interactions)
+            return
         arrays, header = self.engine.to_contents(interactions)
         more, inputs = self.inputs.to_contents()
         about: dict[str, Any] = {"inputs": inputs, "output_names": self.output_names}
-        if self.fit is not None:
-            fitted, about["fit"] = self.fit.to_contents()
+        if self.fitted is not None:
+            fitted, about["fit"] = self.fitted.to_contents()
             more |= fitted
         if self.model_name is not None:
             about["model_name"] = self.model_name

@@ -11,6 +11,7 @@ from fouriershap._base.checks import check_int, import_optional
 from fouriershap._rows.frames import Rows, frame_library
 from fouriershap._rows.tables import to_frame
 from fouriershap._rows.text import text_of
+from fouriershap._shapley.engine import Estimates
 
 
 def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -21,6 +22,7 @@ def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def make_explanation(
     rows: Rows,
     values: NDArray[np.float64],
+    errors: NDArray[np.float64] | None,
     expected: NDArray[np.float64],
     player_names: tuple[str, ...],
     output_names: tuple[str, ...] | None,
@@ -33,7 +35,9 @@ def make_explanation(
     data, labels = rows.display(len(player_names))
     single = values.shape[-1] == 1
     base = np.broadcast_to(expected, (len(values), values.shape[-1])).copy()
+    estimated = errors is not None and errors.any()
     return shap.Explanation(
+        error_std=without_single_output(errors) if errors is not None and estimated else None,
         values=without_single_output(values),
         base_values=without_single_output(base),
         data=data,
@@ -45,7 +49,7 @@ def make_explanation(
 
 
 def make_frame(
-    values: NDArray[np.float64],
+    found: Estimates,
     data: NDArray[Any],
     labels: NDArray[Any] | None,
     names: tuple[str, ...],
@@ -55,8 +59,9 @@ def make_frame(
 ) -> Any:
     """Return the table of `Explainer.frame`, in the library of ``like``.
 
-    ``values`` are (n_rows, n_players, n_outputs), ``data`` and ``labels`` (n_rows, n_players).
+    Values are (n_rows, n_players, n_outputs), ``data`` and ``labels`` (n_rows, n_players).
     """
+    values, errors = found
     n_rows, n_players, n_outputs = values.shape
     k = n_players if top_k is None else min(check_int("top_k", top_k, 1, ", or None for all"), n_players)
     by_output = np.moveaxis(values, 2, 1)  # (n_rows, n_outputs, n_players)
@@ -74,6 +79,8 @@ def make_frame(
     else:
         table["value"] = [text_of(value) for value in labels[row, player].tolist()]
     table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
+    if errors is not None and errors.any():
+        table["error"] = np.take_along_axis(np.moveaxis(errors, 2, 1), order, axis=2).reshape(-1)
     table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
     frame, index = to_frame(table, like), getattr(like, "index", None)
     if frame_library(like) != "pandas" or index is None or index.equals(type(frame.index)(range(len(like)))):

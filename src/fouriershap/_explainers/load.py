@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from fouriershap._explainers.parts import Parts
     from fouriershap._fourier.spectrum import Spectrum
     from fouriershap._waves.waves import Waves
-    from fouriershap.spectra import Tables
 
-    Loaded = Spectrum | Tables | Waves | Explainer
+    Loaded = Spectrum | Waves | Explainer
 
 # Imported when a file of this kind is opened.
 _EXPLAINERS = {
@@ -34,7 +33,7 @@ _EXPLAINERS = {
 
 @check_arguments
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, `Waves`, or an `Explainer`.
+    """Open a .fshap file as what was saved there: a `Spectrum`, `Waves`, or an `Explainer`.
 
     The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
 
@@ -67,10 +66,6 @@ def _build(contents: files.Contents) -> Loaded:
         from fouriershap._waves.waves import Waves
 
         return Waves.from_contents(contents.arrays)
-    if contents.kind == "tables":
-        from fouriershap.spectra import Tables
-
-        return Tables.from_contents(contents)
     raise FileFormatError(
         f"it holds a {truncated_repr(contents.kind)}, which this fouriershap does not know."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +30,11 @@ class Parts:
     n_jobs: int = -1
     progress: ProgressOption = None
     checked: bool = False
-    fit: BlackBoxFit | None = None
+    fitted: BlackBoxFit | None = None
     model_name: str | None = None  # shown by report pages
     checksum: str | None = None
+    # Fits a representation to rows (None: those at hand) of a model that can be asked.
+    fit: Callable[[Parts, Any, dict[str, Any]], Parts] | None = None
 
 
 _LARGE_ERROR = 0.01  # share of the values that a compressed background may miss without a warning

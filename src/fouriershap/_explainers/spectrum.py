@@ -60,8 +60,18 @@ def spectrum_parts(
         By default those of the background, else "Feature 0", ...
     groups : mapping or sequence, optional
         Bits that act as one player: ``{"name": [columns]}`` or one group name per column.
-    weights, memory, index, device, precision
-        As in `fouriershap.spectra.compile`.
+    weights : array_like, shape (n_background,), optional
+        Weights of the background rows; None for equal ones.
+    memory : float, optional
+        Budget of the tables in bytes; None for a quarter of the machine's memory. Terms beyond it, and
+        terms of more than 16 players, are explained by the closed form instead.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: see `TreeExplainer`.
+    device : {"cpu", "jax"}
+        "cpu" for the native kernels; "jax" reads the tables under XLA, on whatever device JAX has. The native kernels
+        build them, and explain terms without a table, either way. Files do not record the device.
+    precision : {None, "single", "double"}
+        Precision on a device of JAX; None for double on a CPU, single on an accelerator.
     strategy : {"tables", "base", "precompute", "sparse", "positional"}
         Look-up tables, or one of the paper's versions in JAX. Interactions and files use tables in any case.
     n_jobs : int

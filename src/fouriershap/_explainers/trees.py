@@ -230,7 +230,7 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
     )
     require(fits, "a feature or a player has no name")
     require(np.array_equal(inputs.player, trees.model.player), "its trees have other players")
-    return Parts(KIND, inputs, load_output(trees, header, fit_output))
+    return Parts(KIND, inputs, load_output(trees, contents.arrays, header, fit_output))
 
 
 def refuse_single_precision(reading: Reading, background: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,11 @@ _MOST_TABLE_ENTRIES = 1 << 23
 _MOST_CELLS = 1 << 24
 
 
-class Code(Protocol):
+@dataclass(frozen=True)
+class Code:
     """Parities ``rows @ f`` that determine every frequency f of degree at most ``max_degree``.
+
+    This one has a parity per bit, so that the key is the frequency.
 
     Attributes
     ----------
@@ -38,30 +40,35 @@ class Code(Protocol):
         Width of the position lists.
     """
 
-    @property
-    def rows(self) -> Bits: ...
-    @property
-    def row_words(self) -> Words: ...
-    @property
-    def bit_words(self) -> Words: ...
-    @property
-    def max_degree(self) -> int: ...
+    rows: Bits
+    row_words: Words
+    bit_words: Words
+    max_degree: int
 
     def decode(self, keys: Words) -> tuple[Positions, NDArray[np.bool_]]:
         """Return the bits (n_valid, max_degree) of frequencies with keys (n_keys, w), ascending, padded with n_bits.
 
         Also returns which keys belong to a frequency of degree at most max_degree, (n_keys,) bool.
         """
-        ...
+        valid = np.bitwise_count(keys).sum(axis=1) <= self.max_degree
+        bits = unpack(keys[valid], len(self.rows)).view(np.bool_)
+        return list_positions(bits, self.max_degree), valid
+
+
+def unit_code(n_bits: int, max_degree: int) -> Code:
+    """Return a parity per bit."""
+    rows = np.eye(n_bits, dtype=np.uint8)
+    words = pack(rows)
+    return Code(rows, words, _padded(words), max_degree)
 
 
 def make_code(n_bits: int, max_degree: int) -> Code:
     """Return the BCH code for the degree, or unit parities where these are no more."""
     degree = min(max_degree, n_bits)
     if degree * max(2, n_bits.bit_length()) >= n_bits:
-        return UnitCode.make(n_bits, degree)
+        return unit_code(n_bits, degree)
     code = BCHCode.make(n_bits, degree)
-    return UnitCode.make(n_bits, degree) if len(code.rows) == n_bits else code
+    return unit_code(n_bits, degree) if len(code.rows) == n_bits else code
 
 
 def fold(keys: Words) -> Words:
@@ -78,38 +85,13 @@ def term_keys(code: Code, positions: Positions) -> Words:
 
 
 @dataclass(frozen=True)
-class UnitCode:
-    """One parity per bit: the key is the frequency."""
-
-    rows: Bits
-    row_words: Words
-    bit_words: Words
-    max_degree: int
-
-    @classmethod
-    def make(cls, n_bits: int, max_degree: int) -> UnitCode:
-        rows = np.eye(n_bits, dtype=np.uint8)
-        words = pack(rows)
-        return cls(rows, words, _padded(words), max_degree)
-
-    def decode(self, keys: Words) -> tuple[Positions, NDArray[np.bool_]]:
-        valid = np.bitwise_count(keys).sum(axis=1) <= self.max_degree
-        bits = unpack(keys[valid], len(self.rows)).view(np.bool_)
-        return list_positions(bits, self.max_degree), valid
-
-
-@dataclass(frozen=True)
-class BCHCode:
+class BCHCode(Code):
     """Parity rows alpha^((2i+1)p), i < t, of bit p: the syndromes S_1, S_3, ..., S_(2t-1) of a frequency.
 
     A key holds the t syndromes, none of which crosses the border of a word. Rows of the parity matrix can be
     dependent (27 of 30 are independent at 40 bits, t = 5); only independent ones are measured.
     """
 
-    rows: Bits
-    row_words: Words
-    bit_words: Words
-    max_degree: int
     n_bits: int
     field_bits: int
     exp: NDArray[np.int64]  # exp[i] = alpha^i, twice around; zeros above, where log(0) leads

@@ -18,7 +18,7 @@ from fouriershap._base.messages import truncated_repr
 from fouriershap._base.queries import QueryModel
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
-from fouriershap._fourier.bch import Code, UnitCode, make_code
+from fouriershap._fourier.bch import Code, make_code, unit_code
 from fouriershap._fourier.fit import Fit, Outcome, drop_noise, is_exact, refit
 from fouriershap._fourier.gf2 import Bits
 from fouriershap._fourier.hashing import Bins, characters, locate, total_queries
@@ -217,7 +217,7 @@ def make_search_code(search: Search) -> Code:
     """Return parities that tell the terms of admissible degree apart."""
     n_bits = int(search.n_bits)
     if search.algorithm == "robust" and search.max_degree is None:
-        return UnitCode.make(n_bits, n_bits)
+        return unit_code(n_bits, n_bits)
     return make_code(n_bits, search.max_degree or DEFAULT_DEGREE)
 
 

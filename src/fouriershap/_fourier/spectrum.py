@@ -50,6 +50,19 @@ class Spectrum:
         ``frequencies[k, i]`` is True where term k depends on bit i.
     coefficients : array_like of float, shape (n_terms,) or (n_terms, n_outputs)
 
+    Attributes
+    ----------
+    n_bits : int
+        Number of bits of a row.
+    words : (n_terms, ceil(n_bits / 64)) uint64
+        Packed frequencies, in canonical order.
+    matrix : (n_terms, n_outputs) float64
+        Coefficients, with the axis of outputs in any case.
+    degrees : (n_terms,) int64
+        Number of bits that each term depends on.
+    is_single : bool
+        Whether the coefficients were given without an axis of outputs.
+
     Examples
     --------
     >>> import numpy as np
@@ -61,13 +74,13 @@ class Spectrum:
     (2, 3, 5.25)
     """
 
-    __slots__ = ("_coefficients", "_degrees", "_dropped", "_n_bits", "_single", "_words")
+    __slots__ = ("_dropped", "degrees", "is_single", "matrix", "n_bits", "words")
 
-    _words: Words
-    _coefficients: Floats
-    _degrees: NDArray[np.int64]
-    _n_bits: int
-    _single: bool
+    n_bits: int
+    words: Words
+    matrix: Floats
+    degrees: NDArray[np.int64]
+    is_single: bool
     _dropped: Spectrum | None
 
     # Makes `array * spectrum` call `__rmul__` instead of building an array of objects.
@@ -98,7 +111,7 @@ class Spectrum:
         arrays = words.view(), np.ascontiguousarray(values).view(), degrees.view()
         for part in arrays:
             part.flags.writeable = False
-        names = ("_words", "_coefficients", "_degrees", "_n_bits", "_single", "_dropped")
+        names = ("words", "matrix", "degrees", "n_bits", "is_single", "_dropped")
         for name, value in zip(names, (*arrays, n_bits, single, None), strict=True):
             object.__setattr__(self, name, value)
 
@@ -119,101 +132,76 @@ class Spectrum:
 
     def select(self, kept: NDArray[np.bool_]) -> Spectrum:
         """Return some of the terms."""
-        return Spectrum.from_words(self._words[kept], self.coefficients[kept], self._n_bits)
+        return Spectrum.from_words(self.words[kept], self.coefficients[kept], self.n_bits)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Spectrum is immutable; build a new one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Spectrum.from_words, (self._words, self.coefficients, self._n_bits, self._dropped)
-
-    @property
-    def n_bits(self) -> int:
-        """Number of bits of a row."""
-        return self._n_bits
+        return Spectrum.from_words, (self.words, self.coefficients, self.n_bits, self._dropped)
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs; 1 where the coefficients were given as a vector."""
-        return int(self._coefficients.shape[1])
+        return int(self.matrix.shape[1])
 
     @property
     def frequencies(self) -> NDArray[np.bool_]:
         """Bits that each term depends on, (n_terms, n_bits) bool, in canonical order."""
-        return unpack(self._words, self._n_bits).view(np.bool_)
+        return unpack(self.words, self.n_bits).view(np.bool_)
 
     @property
     def coefficients(self) -> Floats:
         """Coefficients (n_terms,) or (n_terms, n_outputs) float64, read-only."""
-        return self._coefficients[:, 0] if self._single else self._coefficients
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the coefficients were given without an axis of outputs."""
-        return self._single
-
-    @property
-    def matrix(self) -> Floats:
-        """Coefficients (n_terms, n_outputs), with the axis of outputs in any case."""
-        return self._coefficients
-
-    @property
-    def words(self) -> Words:
-        """Packed frequencies, (n_terms, ceil(n_bits / 64))."""
-        return self._words
+        return self.matrix[:, 0] if self.is_single else self.matrix
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self.words)
 
     def __repr__(self) -> str:
-        outputs = "" if self._single else f", {self.n_outputs} outputs"
+        outputs = "" if self.is_single else f", {self.n_outputs} outputs"
         return f"Spectrum({len(self)} terms, {self.n_bits} bits, degree {self.degree}{outputs})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spectrum):
             return NotImplemented
         return (
-            self._n_bits == other._n_bits
-            and self._single == other._single
-            and np.array_equal(self._words, other._words)
-            and np.array_equal(self._coefficients, other._coefficients)
+            self.n_bits == other.n_bits
+            and self.is_single == other.is_single
+            and np.array_equal(self.words, other.words)
+            and np.array_equal(self.matrix, other.matrix)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def degrees(self) -> NDArray[np.int64]:
-        """Number of bits that each term depends on, (n_terms,)."""
-        return self._degrees
-
-    @property
     def degree(self) -> int:
         """The largest degree of a term."""
-        return int(self._degrees.max(initial=0))
+        return int(self.degrees.max(initial=0))
 
     @property
     def energy(self) -> float:
         """Sum of squared coefficients: the mean square of h over the cube (Parseval)."""
-        return float((self._coefficients**2).sum())
+        return float((self.matrix**2).sum())
 
     @property
     def variance(self) -> float:
         """Energy without the constant term: the variance of h over the cube, summed over outputs."""
-        return float((self._coefficients[self._degrees > 0] ** 2).sum())
+        return float((self.matrix[self.degrees > 0] ** 2).sum())
 
     def degree_profile(self) -> Floats:
         """Return the energy of the terms of each degree, (degree + 1,)."""
-        return np.bincount(self._degrees, self._energies(), minlength=1).astype(np.float64)
+        return np.bincount(self.degrees, self._energies(), minlength=1).astype(np.float64)
 
     def energy_curve(self) -> Floats:
         """Return the share of the variance in the largest 1, 2, ... terms that are not constant."""
-        energies = np.sort(self._energies()[self._degrees > 0])[::-1]
+        energies = np.sort(self._energies()[self.degrees > 0])[::-1]
         total = energies.sum()
         return np.cumsum(energies) / total if total > 0 else np.ones(len(energies))
 
     def _energies(self) -> Floats:
         """Return squared coefficients, summed over outputs, (n_terms,)."""
-        return np.asarray((self._coefficients**2).sum(axis=1))
+        return np.asarray((self.matrix**2).sum(axis=1))
 
     def top_terms(self, top_k: int = 10, names: Sequence[str] | None = None) -> TopTerms:
         """Return the largest terms with their names, coefficients and shares of the variance.
@@ -235,12 +223,12 @@ class Spectrum:
           temp=high                     +1   20.0 %
         """
         check_int("top_k", top_k, 0, " of terms to show")
-        if names is not None and (isinstance(names, str) or len(names) != self._n_bits):
+        if names is not None and (isinstance(names, str) or len(names) != self.n_bits):
             raise InputError(
-                f"names is {truncated_repr(names)}; give a name for each of the {self._n_bits} bits."
+                f"names is {truncated_repr(names)}; give a name for each of the {self.n_bits} bits."
             )
-        name = [f"x{bit}" for bit in range(self._n_bits)] if names is None else list(map(str, names))
-        energies, varying = self._energies(), np.flatnonzero(self._degrees > 0)
+        name = [f"x{bit}" for bit in range(self.n_bits)] if names is None else list(map(str, names))
+        energies, varying = self._energies(), np.flatnonzero(self.degrees > 0)
         order = varying[np.argsort(-energies[varying], kind="stable")][:top_k]
         frequencies = self.frequencies[order]
         labels = tuple(" × ".join(name[bit] for bit in np.flatnonzero(f)) for f in frequencies)
@@ -259,8 +247,8 @@ class Spectrum:
         ndarray of two matplotlib Axes
         """
         profile = self.degree_profile()
-        counts = np.bincount(self._degrees, minlength=len(profile))
-        return plot_terms(self.energy_curve(), profile[1:], counts[1:], self._n_bits, axes)
+        counts = np.bincount(self.degrees, minlength=len(profile))
+        return plot_terms(self.energy_curve(), profile[1:], counts[1:], self.n_bits, axes)
 
     def __call__(self, X: ArrayLike, *, n_jobs: int = -1) -> Floats:
         """Evaluate h at rows of bits.
@@ -276,8 +264,8 @@ class Spectrum:
         -------
         ndarray, shape (n_rows,) or (n_rows, n_outputs)
         """
-        bits = check_bits(X, self._n_bits)
-        terms = kernels.bits.Terms(*self.positions(), self._coefficients)
+        bits = check_bits(X, self.n_bits)
+        terms = kernels.bits.Terms(*self.positions(), self.matrix)
         out = np.empty((len(bits), self.n_outputs))
 
         def work(first: int, last: int) -> None:
@@ -285,19 +273,19 @@ class Spectrum:
             kernels.bits.evaluate(terms, columns, 0, columns.shape[1], out[first:last])
 
         for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
-        return out[:, 0] if self._single else out
+        return out[:, 0] if self.is_single else out
 
     def positions(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the bits of each term, end to end: start (n_terms + 1,), positions (sum of degrees,)."""
-        start = np.concatenate([[0], np.cumsum(self._degrees)]).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum(self.degrees)]).astype(np.int64)
         return start, np.nonzero(self.frequencies)[1].astype(np.int32)
 
     # Arithmetic
 
     def __add__(self, other: Spectrum | float) -> Spectrum:
         other = self._as_spectrum(other)
-        words = np.concatenate([self._words, other._words])
-        values = np.concatenate([self._coefficients, other._coefficients])
+        words = np.concatenate([self.words, other.words])
+        values = np.concatenate([self.matrix, other.matrix])
         return self._combine(words, values, _sum(self._dropped, other._dropped))
 
     __radd__ = __add__
@@ -315,7 +303,7 @@ class Spectrum:
         """Scale by a number, or multiply two functions (their frequencies add up bit by bit)."""
         if not isinstance(other, Spectrum):
             dropped = None if self._dropped is None else self._dropped * other
-            return self._combine(self._words, self._coefficients * _check_scalar(other), dropped)
+            return self._combine(self.words, self.matrix * _check_scalar(other), dropped)
         other = self._as_spectrum(other)
         n_terms = len(self) * len(other)
         if n_terms > _MOST_PRODUCT_TERMS:
@@ -323,8 +311,8 @@ class Spectrum:
                 f"the product would form {n_terms:,} terms before equal ones are summed "
                 f"(limit {_MOST_PRODUCT_TERMS:,}); prune the factors first."
             )
-        words = (self._words[:, None] ^ other._words[None]).reshape(n_terms, self._words.shape[1])
-        values = (self._coefficients[:, None] * other._coefficients[None]).reshape(n_terms, self.n_outputs)
+        words = (self.words[:, None] ^ other.words[None]).reshape(n_terms, self.words.shape[1])
+        values = (self.matrix[:, None] * other.matrix[None]).reshape(n_terms, self.n_outputs)
         # With d and e dropped: (h + d)(g + e) - hg = dg + he + de.
         mine, its = self._dropped, other._dropped
         cross = None if mine is None or its is None else mine * its
@@ -341,15 +329,15 @@ class Spectrum:
     def _as_spectrum(self, other: Spectrum | float) -> Spectrum:
         if not isinstance(other, Spectrum):
             value = np.full((1, self.n_outputs), _check_scalar(other))
-            return Spectrum.from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
-        if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
+            return Spectrum.from_words(np.zeros((1, self.words.shape[1]), np.uint64), value, self.n_bits)
+        if other.n_bits != self.n_bits or other.n_outputs != self.n_outputs:
             raise InputError(
                 f"{self!r} and {truncated_repr(other)} have different numbers of bits or outputs."
             )
         return other
 
     def _combine(self, words: Words, values: Floats, dropped: Spectrum | None) -> Spectrum:
-        return Spectrum.from_words(words, values[:, 0] if self._single else values, self._n_bits, dropped)
+        return Spectrum.from_words(words, values[:, 0] if self.is_single else values, self.n_bits, dropped)
 
     # Pruning
 
@@ -384,8 +372,8 @@ class Spectrum:
         >>> len(h), h.prune_bound()
         (1, array([0.002, 0.002]))
         """
-        amplitude, energies = np.abs(self._coefficients).max(axis=1, initial=0.0), self._energies()
-        varying = self._degrees > 0
+        amplitude, energies = np.abs(self.matrix).max(axis=1, initial=0.0), self._energies()
+        varying = self.degrees > 0
         kept = np.full(len(self), min_amplitude is None and energy is None)
         if min_amplitude is not None:
             check_number("min_amplitude", min_amplitude, 0)
@@ -424,15 +412,15 @@ class Spectrum:
             ``2 * sum |a_f|`` over the dropped terms that touch the player; zeros where nothing was pruned.
             Sums, products and files of pruned spectra keep track of what was dropped.
         """
-        owner = check_players(players, self._n_bits)
+        owner = check_players(players, self.n_bits)
         n_players = int(owner.max(initial=-1)) + 1
         bound = np.zeros((n_players, self.n_outputs))
         if (dropped := self._dropped) is not None:
             terms, bits = np.nonzero(dropped.frequencies)
             # A term counts once for a player, however many of the player's bits it reads.
             term, player = np.divmod(np.unique(terms * n_players + owner[bits]), max(n_players, 1))
-            np.add.at(bound, player, 2.0 * np.abs(dropped._coefficients)[term])
-        return bound[:, 0] if self._single else bound
+            np.add.at(bound, player, 2.0 * np.abs(dropped.matrix)[term])
+        return bound[:, 0] if self.is_single else bound
 
     # Files
 
@@ -441,11 +429,11 @@ class Spectrum:
         files.write(path, KIND, *self.to_contents())
 
     def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays: dict[str, NDArray[Any]] = {"words": self._words, "coefficients": self.coefficients}
+        arrays: dict[str, NDArray[Any]] = {"words": self.words, "coefficients": self.coefficients}
         if self._dropped is not None:
-            arrays |= {"dropped_words": self._dropped._words}
+            arrays |= {"dropped_words": self._dropped.words}
             arrays |= {"dropped_coefficients": self._dropped.coefficients}
-        return arrays, {"n_bits": self._n_bits}
+        return arrays, {"n_bits": self.n_bits}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Spectrum:

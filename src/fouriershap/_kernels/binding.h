@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -83,6 +84,17 @@ inline void check_length(const char* name, int64_t got, int64_t wanted) {
     refuse(name, "has length " + std::to_string(got) + ", but needs " + std::to_string(wanted));
 }
 
+// A negative length: any.
+template <class A>
+void check_shape(const std::string& name, const A& array, std::initializer_list<int64_t> wanted) {
+  size_t axis = 0;
+  for (const int64_t size : wanted) {
+    const std::string mine = axis ? name + ".shape[" + std::to_string(axis) + "]" : name;
+    if (size >= 0) check_length(mine.c_str(), length(array, axis), size);
+    ++axis;
+  }
+}
+
 inline void check_at_least(const char* name, int64_t got, int64_t wanted) {
   if (got < wanted)
     refuse(name, "has length " + std::to_string(got) + ", but needs at least " + std::to_string(wanted));
@@ -117,6 +129,13 @@ inline void check_slice(const char* name, int64_t first, int64_t last, int64_t s
 }
 
 using FreeGil = nb::call_guard<nb::gil_scoped_release>;
+
+// A function `name` that makes a C, for one of several types of arrays.
+template <class C, class... Arrays>
+void def_maker(nb::module_& m, const char* name, const char* class_name) {
+  nb::class_<C>(m, class_name);
+  m.def(name, [](Arrays... arrays) { return new C(arrays...); });
+}
 
 }  // namespace fouriershap
 

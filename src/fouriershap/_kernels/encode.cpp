@@ -1,140 +1,83 @@
-// Raw values to codes: a search among sorted levels, 16 comparisons at a time.
 #include "encode.h"
 
-#include <cassert>
-
-#include "simd.h"
+#include "binding.h"
 
 namespace fouriershap {
 
-namespace {
-
-constexpr int kMostTiers = 8;  // 16^8 levels, as many as an int32 can count
-
-// Returns how many of 16 sorted levels (padded with NaN) are <= x.
-inline int count(const float* levels, float x) {
-#if defined(__AVX__)
-  typedef float V __attribute__((vector_size(32)));
-  const V v = V{} + x;
-  const int low = __builtin_ia32_movmskps256((V)(load<V>(levels) <= v));
-  const int high = __builtin_ia32_movmskps256((V)(load<V>(levels + 8) <= v));
-  return __builtin_popcount(low | high << 8);
-#else
-  int n = 0;
-  for (int i = 0; i < kFan; ++i) n += levels[i] <= x;
-  return n;
-#endif
-}
-
-inline int count(const double* levels, double x) {
-#if defined(__AVX__)
-  typedef double V __attribute__((vector_size(32)));
-  const V v = V{} + x;
-  int mask = 0;
-  for (int i = 0; i < kFan; i += 4) mask |= __builtin_ia32_movmskpd256((V)(load<V>(levels + i) <= v)) << i;
-  return __builtin_popcount(mask);
-#else
-  int n = 0;
-  for (int i = 0; i < kFan; ++i) n += levels[i] <= x;
-  return n;
-#endif
-}
-
-// Levels of a feature in tiers: tier 0 has all of them, tier i + 1 every 16th of tier i.
 template <class T>
-struct Search {
-  const T* tiers[kMostTiers];
-  int n_tiers;
-  int64_t n_levels;
-
-  // The number of levels <= x.
-  inline int64_t operator()(T x) const {
-    int64_t at = 0;
-    for (int i = n_tiers - 1; i >= 0; --i) {
-      const int64_t group = at > 0 ? at : 0;
-      at = group * kFan + count(tiers[i] + group * kFan, x) - 1;
+class BoundLevels : Owner, public Levels<T> {
+ public:
+  BoundLevels(Exactly<const T, 1> the_tiers, In<int64_t, 1> start, In<int64_t, 1> counts,
+              In<bool, 1> is_categorical)
+      : Levels<T>{keep(the_tiers), keep(start), keep(counts), keep(is_categorical)} {
+    check_length("tier_start", this->tier_start.size, this->n_features());
+    check_length("n_levels", this->n_levels.size, this->n_features());
+    check_range("n_levels", this->n_levels, 0, INT32_MAX);
+    for (int64_t f = 0; f < this->n_features(); ++f) {
+      int64_t end = this->tier_start[f];  // of all tiers, each padded
+      for (int64_t n = this->n_levels[f];; n = (n + kFan - 1) / kFan) {
+        end += n ? (n + kFan - 1) / kFan * kFan : kFan;
+        if (n <= kFan) break;
+      }
+      check_slice("tiers", this->tier_start[f], end, this->tiers.size);
     }
-    return at + 1;
   }
 };
 
-template <class T, class C>
-bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Search<T>& search,
-                   bool categorical, C* out) {
-  bool any_missing = false;
-  const C missing = static_cast<C>(search.n_levels + 1);
-  if (search.n_levels == 0) {  // a feature that no tree tests
-    for (int64_t r = 0; r < n_rows; ++r) {
-      const T x = rows[r * row_stride];
-      any_missing |= x != x;
-      out[r] = x != x ? missing : 0;
-    }
-    return any_missing;
+// The type of the rows is that of the levels.
+template <class T>
+static bool encode_lines(const BoundLevels<T>& levels, Exactly<const T, 2> rows, In<int32_t, 1> column,
+                         Out<uint8_t, 2> codes8, Out<uint16_t, 2> codes16) {
+  check_length("rows.shape[1]", length(rows, 1), levels.n_features());
+  check_length("column", length(column), levels.n_features());
+  check_at_least("codes8.shape[1]", length(codes8, 1), length(rows));
+  check_at_least("codes16.shape[1]", length(codes16, 1), length(rows));
+  const Span<const int32_t> lines = view(column);
+  for (int64_t f = 0; f < lines.size; ++f) {
+    if (lines[f] == INT32_MAX) continue;
+    const bool narrow = lines[f] >= 0;
+    check(narrow ? lines[f] < length(codes8) : ~lines[f] < length(codes16),
+          "`column` names a line that is not there.");
+    check(levels.n_levels[f] + 2 <= (narrow ? 256 : 65536), "`column` has too few bits for its codes.");
   }
-  for (int64_t r = 0; r < n_rows; ++r) {
-    T x = rows[r * row_stride];
-    const bool is_missing = x != x;
-    any_missing |= is_missing;
-    C code;
-    if (categorical) {
-      x = __builtin_trunc(x);
-      const int64_t below = search(x);
-      code = static_cast<C>(below > 0 && search.tiers[0][below - 1] == x ? below - 1 : search.n_levels);
-    } else {
-      code = static_cast<C>(search(x));
-    }
-    out[r] = is_missing ? missing : code;
-  }
-  return any_missing;
+  return lines.size && encode<T>(levels, view(rows), {lines, view(codes8), view(codes16), {}});
 }
-
-}  // namespace
 
 template <class T>
-bool encode(const Levels<T>& levels, const Matrix<const T>& rows, const CodeLines& codes) {
-  constexpr int64_t kRows = 128;  // rows whose values stay in the first-level cache over all features
-  const int64_t n_features = rows.columns;
-  bool any_missing = false;
-  for (int64_t r0 = 0; r0 < rows.rows; r0 += kRows) {
-    const int64_t n = rows.rows - r0 < kRows ? rows.rows - r0 : kRows;
-    for (int64_t f = 0; f < n_features; ++f) {
-      if (codes.column && codes.column[f] == INT32_MAX) continue;
-      Search<T> search;
-      search.n_levels = levels.n_levels[f];
-      search.n_tiers = 0;
-      const T* tier = levels.tiers + levels.tier_start[f];
-      for (int64_t n_here = levels.n_levels[f];; n_here = (n_here + kFan - 1) / kFan) {
-        assert(search.n_tiers < kMostTiers);
-        search.tiers[search.n_tiers++] = tier;
-        const int64_t padded = (n_here + kFan - 1) / kFan * kFan;
-        if (padded <= kFan) break;
-        tier += padded;
-      }
-      const auto encode_to = [&](auto* line) {
-        any_missing |= encode_column(rows.data + r0 * n_features + f, n, n_features, search,
-                                     levels.categorical[f] != 0, line + r0);
-      };
-      if (!codes.column)
-        encode_to(codes.full[f]);
-      else if (codes.column[f] >= 0)
-        encode_to(codes.narrow[codes.column[f]]);
-      else
-        encode_to(codes.wide[~codes.column[f]]);
-    }
-  }
-  return any_missing;
+static bool encode_all(const BoundLevels<T>& levels, Exactly<const T, 2> rows, Out<int32_t, 2> codes) {
+  check_shape("rows", rows, {-1, levels.n_features()});
+  check_length("codes", length(codes), levels.n_features());
+  check_at_least("codes.shape[1]", length(codes, 1), length(rows));
+  return encode<T>(levels, view(rows), {{}, {}, {}, view(codes)});
 }
 
-void remap(const ByteRemap& remap, const Matrix<const uint16_t>& from, int64_t n_rows, Matrix<uint8_t> to) {
-  for (int64_t p = 0; p < remap.source.size; ++p) {
-    const uint16_t* line = from[remap.source[p]];
-    const uint8_t* table = remap.lut + remap.offset[p];
-    uint8_t* mine = to[remap.first_line + p];
-    for (int64_t r = 0; r < n_rows; ++r) mine[r] = table[line[r]];
-  }
+static void remap_lines(In<uint16_t, 2> codes16, int64_t n_rows, In<int32_t, 1> source, In<int64_t, 1> offset,
+                        In<uint8_t, 1> lut, int64_t first_line, Out<uint8_t, 2> codes8) {
+  check_range("source", view(source), 0, length(codes16));
+  check_length("offset", length(offset), length(source));
+  check_range("offset", view(offset), 0, length(lut) + 1);
+  check_slice("lines", first_line, first_line + length(source), length(codes8));
+  check_slice("rows", 0, n_rows, std::min(length(codes8, 1), length(codes16, 1)));
+  const ByteRemap given = {view(source), view(offset), view(lut), first_line};
+  for (int64_t p = 0; p < length(source); ++p)
+    check_range("codes16", Span<const uint16_t>{view(codes16)[given.source[p]], n_rows}, 0,
+                length(lut) - given.offset[p]);
+  remap(given, view(codes16), n_rows, view(codes8));
 }
 
-template bool encode(const Levels<float>&, const Matrix<const float>&, const CodeLines&);
-template bool encode(const Levels<double>&, const Matrix<const double>&, const CodeLines&);
+template <class T>
+static void bind_levels(nb::module_& m, const char* name) {
+  def_maker<BoundLevels<T>, Exactly<const T, 1>, In<int64_t, 1>, In<int64_t, 1>, In<bool, 1>>(m, "Levels",
+                                                                                              name);
+  m.def("encode", &encode_lines<T>, FreeGil());
+  m.def("encode32", &encode_all<T>, FreeGil());
+}
+
+void bind_encode(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("encode", "Raw values to codes.");
+  bind_levels<float>(m, "_Levels32");
+  bind_levels<double>(m, "_Levels64");
+  m.def("remap", &remap_lines, FreeGil());
+}
 
 }  // namespace fouriershap

@@ -1,5 +1,9 @@
-// Raw values to codes. encode_numpy.py is the specification.
+// Raw values to codes: a search among sorted levels, 16 comparisons at a time. encode_numpy.py is the
+// specification.
 #pragma once
+#include <cassert>
+
+#include "simd.h"
 #include "span.h"
 
 namespace fouriershap {
@@ -32,10 +36,102 @@ struct ByteRemap {
   int64_t first_line;
 };
 
+namespace {
+
+constexpr int kMostTiers = 8;  // 16^8 levels, as many as an int32 can count
+
+// Returns how many of 16 sorted levels (padded with NaN) are <= x.
+template <class T>
+inline int count(const T* levels, T x) {
+  int n = 0;
+  for (int i = 0; i < kFan; ++i) n += levels[i] <= x;
+  return n;
+}
+
+// Levels of a feature in tiers: tier 0 has all of them, tier i + 1 every 16th of tier i.
+template <class T>
+struct Search {
+  const T* tiers[kMostTiers];
+  int n_tiers;
+  int64_t n_levels;
+
+  // The number of levels <= x.
+  inline int64_t operator()(T x) const {
+    int64_t at = 0;
+    for (int i = n_tiers - 1; i >= 0; --i) {
+      const int64_t group = at > 0 ? at : 0;
+      at = group * kFan + count(tiers[i] + group * kFan, x) - 1;
+    }
+    return at + 1;
+  }
+};
+
+template <class T, class C>
+bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Search<T>& search,
+                   bool categorical, C* out) {
+  bool any_missing = false;
+  const C missing = static_cast<C>(search.n_levels + 1);
+  for (int64_t r = 0; r < n_rows; ++r) {
+    T x = rows[r * row_stride];
+    const bool is_missing = x != x;
+    any_missing |= is_missing;
+    C code;
+    if (categorical) {
+      x = __builtin_trunc(x);
+      const int64_t below = search(x);
+      code = static_cast<C>(below > 0 && search.tiers[0][below - 1] == x ? below - 1 : search.n_levels);
+    } else {
+      code = static_cast<C>(search(x));
+    }
+    out[r] = is_missing ? missing : code;
+  }
+  return any_missing;
+}
+
 // Whether any of the values (n_rows, n_features) is missing.
 template <class T>
-bool encode(const Levels<T>& levels, const Matrix<const T>& rows, const CodeLines& codes);
+bool encode(const Levels<T>& levels, const Matrix<const T>& rows, const CodeLines& codes) {
+  constexpr int64_t kRows = 128;  // rows whose values stay in the first-level cache over all features
+  const int64_t n_features = rows.columns;
+  bool any_missing = false;
+  for (int64_t r0 = 0; r0 < rows.rows; r0 += kRows) {
+    const int64_t n = rows.rows - r0 < kRows ? rows.rows - r0 : kRows;
+    for (int64_t f = 0; f < n_features; ++f) {
+      if (codes.column && codes.column[f] == INT32_MAX) continue;
+      Search<T> search;
+      search.n_levels = levels.n_levels[f];
+      search.n_tiers = 0;
+      const T* tier = levels.tiers + levels.tier_start[f];
+      for (int64_t n_here = levels.n_levels[f];; n_here = (n_here + kFan - 1) / kFan) {
+        assert(search.n_tiers < kMostTiers);
+        search.tiers[search.n_tiers++] = tier;
+        const int64_t padded = (n_here + kFan - 1) / kFan * kFan;
+        if (padded <= kFan) break;
+        tier += padded;
+      }
+      const auto encode_to = [&](auto* line) {
+        any_missing |= encode_column(rows.data + r0 * n_features + f, n, n_features, search,
+                                     levels.categorical[f] != 0, line + r0);
+      };
+      if (!codes.column)
+        encode_to(codes.full[f]);
+      else if (codes.column[f] >= 0)
+        encode_to(codes.narrow[codes.column[f]]);
+      else
+        encode_to(codes.wide[~codes.column[f]]);
+    }
+  }
+  return any_missing;
+}
 
-void remap(const ByteRemap& remap, const Matrix<const uint16_t>& from, int64_t n_rows, Matrix<uint8_t> to);
+void remap(const ByteRemap& remap, const Matrix<const uint16_t>& from, int64_t n_rows, Matrix<uint8_t> to) {
+  for (int64_t p = 0; p < remap.source.size; ++p) {
+    const uint16_t* line = from[remap.source[p]];
+    const uint8_t* table = remap.lut + remap.offset[p];
+    uint8_t* mine = to[remap.first_line + p];
+    for (int64_t r = 0; r < n_rows; ++r) mine[r] = table[line[r]];
+  }
+}
 
+}  // namespace
 }  // namespace fouriershap

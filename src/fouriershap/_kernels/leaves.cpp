@@ -1,50 +1,57 @@
 #include "leaves.h"
 
+#include "binding.h"
+
 namespace fouriershap {
 
-namespace {
+template <class T>
+class BoundPlainTrees : Owner, public PlainTrees<T> {
+ public:
+  int64_t n_features = 0;  // at least
 
-constexpr int64_t kRows = 256;  // explained together while the nodes of a tree are in cache
+  BoundPlainTrees(In<int32_t, 1> the_roots, In<int32_t, 1> features, Exactly<const T, 1> thresholds,
+                  In<int32_t, 1> lefts, In<int32_t, 1> rights, In<bool, 1> missing, In<int32_t, 1> sets,
+                  In<int64_t, 1> start, In<int64_t, 1> categories)
+      : PlainTrees<T>{keep(the_roots), keep(features), keep(thresholds), keep(lefts),     keep(rights),
+                      keep(missing),   keep(sets),     keep(start),      keep(categories)} {
+    const auto& [roots, feature, threshold, left, right, missing_left, category_set, set_start,
+                 set_categories] = static_cast<const PlainTrees<T>&>(*this);
+    const int64_t n = feature.size;
+    for (const int64_t size : {threshold.size, left.size, right.size, missing_left.size, category_set.size})
+      check_length("nodes", size, n);
+    check_range("roots", roots, 0, n);
+    check_at_least("set_start", set_start.size, 1);
+    check_starts("set_start", set_start, set_start.size - 1, set_categories.size);
+    check_range("category_set", category_set, -1, set_start.size - 1);
+    bool follows = true;
+    for (int64_t v = 0; v < n; ++v) {
+      if (feature[v] < 0) continue;
+      n_features = std::max(n_features, int64_t{feature[v]} + 1);
+      follows &= std::min(left[v], right[v]) > v && std::max(left[v], right[v]) < n;
+    }
+    check(follows, "`left` or `right` has a child that does not follow its parent.");
+  }
+};
 
 template <class T>
-bool in_set(const PlainTrees<T>& trees, int32_t set, T x) {
-  if (!(x > T(-1)) || !(x < T(9e18))) return false;
-  const int64_t category = static_cast<int64_t>(x);
-  int64_t first = trees.set_start[set], last = trees.set_start[set + 1];
-  while (first < last) {
-    const int64_t middle = (first + last) / 2;
-    if (trees.set_categories[middle] < category)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  return first < trees.set_start[set + 1] && trees.set_categories[first] == category;
+static void find_leaves(const BoundPlainTrees<T>& trees, Exactly<const T, 2> rows, Out<int32_t, 2> out) {
+  check_at_least("rows.shape[1]", length(rows, 1), trees.n_features);
+  check_shape("out", out, {length(rows), trees.roots.size});
+  find<T>(trees, view(rows), view(out));
 }
 
 template <class T>
-int32_t leaf_of(const T* row, const PlainTrees<T>& trees, int32_t node) {
-  for (int32_t feature = trees.feature[node]; feature >= 0; feature = trees.feature[node]) {
-    const T x = row[feature];
-    bool goes_left = !(x >= trees.threshold[node]);
-    if (trees.category_set[node] >= 0) goes_left = in_set(trees, trees.category_set[node], x);
-    if (x != x) goes_left = trees.missing_left[node];
-    node = goes_left ? trees.left[node] : trees.right[node];
-  }
-  return node;
+static void bind_trees(nb::module_& m, const char* name) {
+  using Ints = In<int32_t, 1>;
+  def_maker<BoundPlainTrees<T>, Ints, Ints, Exactly<const T, 1>, Ints, Ints, In<bool, 1>, Ints,
+            In<int64_t, 1>, In<int64_t, 1>>(m, "Trees", name);
+  m.def("find", &find_leaves<T>, FreeGil());
 }
 
-}  // namespace
-
-template <class T>
-void find(const PlainTrees<T>& trees, const Matrix<const T>& rows, Matrix<int32_t> out) {
-  for (int64_t first = 0; first < rows.rows; first += kRows) {
-    const int64_t end = first + kRows < rows.rows ? first + kRows : rows.rows;
-    for (int64_t t = 0; t < trees.roots.size; ++t)
-      for (int64_t r = first; r < end; ++r) out[r][t] = leaf_of(rows[r], trees, trees.roots[t]);
-  }
+void bind_leaves(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("leaves", "The leaves that rows reach in trees.");
+  bind_trees<float>(m, "_Trees32");
+  bind_trees<double>(m, "_Trees64");
 }
-
-template void find(const PlainTrees<float>&, const Matrix<const float>&, Matrix<int32_t>);
-template void find(const PlainTrees<double>&, const Matrix<const double>&, Matrix<int32_t>);
 
 }  // namespace fouriershap

@@ -1,82 +1,45 @@
 #include "nodes.h"
 
-#include <algorithm>
-#include <vector>
+#include "binding.h"
 
 namespace fouriershap {
 
-bool are_trees(const NodeArrays& nodes) {
-  const int64_t n_trees = nodes.roots.size, n_nodes = nodes.feature.size;
-  if (nodes.left.size != n_nodes || nodes.right.size != n_nodes) return false;
-  if (!n_trees || nodes.roots[0] != 0) return false;
-  std::vector<uint8_t> has_parent(n_nodes, 0);
-  for (int64_t k = 0; k < n_trees; ++k) {
-    const int64_t first = nodes.roots[k];
-    const int64_t last = k + 1 < n_trees ? nodes.roots[k + 1] : n_nodes;
-    if (first < 0 || first >= last || last > n_nodes) return false;
-    int64_t n_children = 0;
-    for (int64_t v = first; v < last; ++v) {
-      if (nodes.feature[v] < 0) continue;
-      const int64_t children[2] = {nodes.left[v], nodes.right[v]};
-      for (const int64_t child : children) {
-        if (child <= v || child >= last || has_parent[child]) return false;
-        has_parent[child] = 1;
-      }
-      n_children += 2;
-    }
-    if (n_children + 1 != last - first) return false;
-  }
-  return true;
+static bool check_trees(In<int32_t, 1> roots, In<int32_t, 1> feature, In<int32_t, 1> left,
+                        In<int32_t, 1> right) {
+  return are_trees({view(roots), view(feature), view(left), view(right)});
 }
 
 template <class T>
-int64_t levels(Span<const int32_t> feature, Span<const T> level, Span<int64_t> start, Span<int64_t> position,
-               Span<T> found) {
-  const int64_t n = feature.size, n_features = start.size - 1;
-  struct Entry {
-    T level;
-    int32_t index;
-  };
-  // By feature, in the order of `start`, and sorted within each.
-  std::vector<Entry> entries(n);
-  std::vector<int64_t> next(n_features + 1, 0);
-  for (int64_t i = 0; i < n; ++i) ++next[feature[i] + 1];
-  for (int64_t f = 0; f < n_features; ++f) next[f + 1] += next[f];
-  for (int64_t i = 0; i < n; ++i) entries[next[feature[i]]++] = {level[i], static_cast<int32_t>(i)};
-  int64_t n_found = 0, begin = 0;
-  for (int64_t f = 0; f < n_features; ++f) {
-    const int64_t end = next[f];  // advanced to the beginning of the next feature
-    std::sort(entries.begin() + begin, entries.begin() + end,
-              [](const Entry& a, const Entry& b) { return a.level < b.level; });
-    start[f] = n_found;
-    for (int64_t i = begin; i < end; ++i) {
-      if (i == begin || entries[i].level != entries[i - 1].level) found[n_found++] = entries[i].level;
-      position[entries[i].index] = n_found - 1;
-    }
-    begin = end;
-  }
-  start[n_features] = n_found;
-  return n_found;
+static int64_t find_levels(In<int32_t, 1> feature, Exactly<const T, 1> level, Out<int64_t, 1> start,
+                           Out<int64_t, 1> position, Out<T, 1> found) {
+  check_at_least("start", length(start), 1);
+  check_range("feature", view(feature), 0, length(start) - 1);
+  check_length("level", length(level), length(feature));
+  check_length("position", length(position), length(feature));
+  check_length("found", length(found), length(feature));
+  return levels<T>(view(feature), view(level), view(start), view(position), view(found));
 }
 
-template int64_t levels(Span<const int32_t>, Span<const float>, Span<int64_t>, Span<int64_t>, Span<float>);
-template int64_t levels(Span<const int32_t>, Span<const double>, Span<int64_t>, Span<int64_t>, Span<double>);
+static void pack_nodes(In<int32_t, 1> feature, In<int32_t, 1> cut, In<bool, 1> missing_left,
+                       In<int32_t, 1> category_set, In<int32_t, 1> left, In<int32_t, 1> right,
+                       Out<int32_t, 1> place, Out<int32_t, 2> nodes) {
+  const CodedNodes coded = {view(feature), view(cut),          view(left),
+                            view(right),   view(category_set), view(missing_left)};
+  const int64_t n = length(nodes);
+  check_length("nodes.shape[1]", length(nodes, 1), 4);
+  for (const int64_t size : {coded.feature.size, coded.cut.size, coded.left.size, coded.right.size,
+                             coded.category_set.size, coded.missing_left.size})
+    check_length("nodes", n, size);
+  check_range("feature", coded.feature, INT32_MIN, length(place));
+  pack(coded, view(place), view(nodes));
+}
 
-void pack(const CodedNodes& coded, Span<int32_t> place, Matrix<int32_t> nodes) {
-  std::fill(place.begin(), place.end(), -1);
-  for (const int32_t f : coded.feature)
-    if (f >= 0) place[f] = 0;
-  int32_t n_tested = 0;
-  for (int32_t& mine : place)
-    if (!mine) mine = n_tested++;
-  for (int64_t v = 0; v < nodes.rows; ++v) {
-    const int32_t f = coded.feature[v], set = coded.category_set[v];
-    int32_t* node = nodes[v];
-    node[0] = f < 0 ? -1 : 2 * place[f] + (coded.missing_left[v] != 0);
-    node[1] = set < 0 ? coded.cut[v] : -1 - set;
-    node[2] = coded.left[v];
-    node[3] = coded.right[v];
-  }
+void bind_nodes(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("nodes", "The nodes of ensembles.");
+  m.def("are_trees", &check_trees, FreeGil());
+  m.def("levels", &find_levels<float>, FreeGil());
+  m.def("levels", &find_levels<double>, FreeGil());
+  m.def("pack", &pack_nodes, FreeGil());
 }
 
 }  // namespace fouriershap

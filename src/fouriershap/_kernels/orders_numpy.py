@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._kernels.walk_numpy import Codes, Floats, Trees, alive_pairs
+from fouriershap._kernels.walk_numpy import Codes, Floats, Trees, meetings
 
 
 def interventional(
@@ -37,27 +37,20 @@ def interventional(
         Added to: at a set of s players, i of which only the row brings to a leaf and j only the background row, the
         leaf's value times ``(-1)^j shares[c + j, z - j, s]``, where c and z are the numbers of all such players.
     """
-    order, n_rows = shares.shape[2] - 1, last_row - first_row
+    order, most = shares.shape[2] - 1, len(shares) - 1
     column = {key: k for k, key in enumerate(keys.tolist())}
-    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
-    for tree in range(len(trees.roots)):
-        for leaf in trees.leaves(tree, both):
-            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
-            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
-            alive = alive_pairs(row_fails, other_fails) * weights
-            columns, values = trees.leaf_values(tree, leaf.node)
-            for size in range(1, min(order, len(leaf.players)) + 1):
-                for chosen in combinations(range(len(leaf.players)), size):
-                    key = key_of([leaf.players[i] for i in chosen], radix)
-                    if key not in column:
-                        continue
-                    mine, theirs = row_fails[:, None, chosen], other_fails[None, :, chosen]
-                    reached = alive * (mine ^ theirs).all(axis=2)
-                    j = mine.sum(axis=2)
-                    most = len(shares) - 1
-                    share = shares[np.minimum(c + j, most), np.maximum(z - j, 0), size]
-                    total = (reached * share * (-1.0) ** j).sum(axis=1)
-                    out[first_row:last_row, column[key], columns] += total[:, None] * values
+    for leaf in meetings(trees, codes[:, first_row:last_row], background, weights):
+        for size in range(1, min(order, len(leaf.players)) + 1):
+            for chosen in combinations(range(len(leaf.players)), size):
+                key = key_of([leaf.players[i] for i in chosen], radix)
+                if key not in column:
+                    continue
+                mine, theirs = leaf.row_fails[:, None, chosen], leaf.other_fails[None, :, chosen]
+                reached = leaf.alive * (mine ^ theirs).all(axis=2)
+                j = mine.sum(axis=2)
+                share = shares[np.minimum(leaf.c + j, most), np.maximum(leaf.z - j, 0), size]
+                total = (reached * share * (-1.0) ** j).sum(axis=1)
+                out[first_row:last_row, column[key], leaf.columns] += total[:, None] * leaf.values
 
 
 def key_of(players: Any, radix: int) -> int:

@@ -1,9 +1,27 @@
 // One side of the pairs, rows or background: which slots each row fails on the way to a node, and its keys.
 #pragma once
-#include "stream.h"
 #include "walk_index.h"
 
 namespace fouriershap {
+
+// Points and weights of the integral over u players, end to end from start[u] on: points, then as many
+// weights, padded with weights of 0. `efficient`: values of all players add up to the output's change.
+struct StreamIndex {
+  Span<const double> nodes;
+  Span<const int64_t> start;  // (most_players + 2,)
+  Moments moments;
+  bool efficient = false;
+};
+
+// Sizes beyond which a table does not pay. They change values by no more than rounding.
+struct StreamSettings {
+  int32_t dense_bits;    // with more other players on the path, rows are split into classes by some of them
+  int32_t class_bits;    // players of a table then
+  int32_t merged_nodes;  // most inner nodes of a subtree before which equal rows are merged; 0: never
+};
+
+constexpr int64_t kMostStreamPlayers = 30;  // on a path
+
 namespace {
 
 constexpr int kLanes = 8;

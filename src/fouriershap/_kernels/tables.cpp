@@ -196,12 +196,13 @@ void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histo
   alignas(kCacheLine) uint16_t wide[kRows];
   alignas(kCacheLine) uint8_t narrow[kRows];
   alignas(kCacheLine) uint32_t counts[4 * 256];
-  const double* weights = histograms.weights.size ? histograms.weights.data : nullptr;
+  const bool weighted = histograms.weights.rows > 0;
+  const int64_t n_channels = histograms.out.columns;
   for (int64_t b = histograms.first_block; b < histograms.last_block; ++b) {
     const Cuts cuts = cuts_of(blocks, b, codes.missing);
-    double* mine = histograms.out + histograms.offset[b];
+    double* mine = histograms.out.data + histograms.offset[b] * n_channels;
     const int64_t n_patterns = blocks.n_patterns[b];
-    const bool count = n_patterns <= kBytePatterns && !weights;
+    const bool count = n_patterns <= kBytePatterns && !weighted;
     if (count) std::memset(counts, 0, sizeof counts);
     for (int64_t r0 = 0; r0 < codes.n_rows; r0 += kRows) {
       const int64_t rows = codes.n_rows - r0 < kRows ? codes.n_rows - r0 : kRows;
@@ -218,7 +219,13 @@ void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histo
       } else {
         make_patterns(codes, r0, padded, cuts, wide);
         assert_below(wide, rows, n_patterns);
-        for (int64_t r = 0; r < rows; ++r) mine[wide[r]] += weights ? weights[r0 + r] : 1.0;
+        if (!weighted)
+          for (int64_t r = 0; r < rows; ++r) mine[wide[r]] += 1.0;
+        for (int64_t r = 0; weighted && r < rows; ++r) {
+          const double* from = histograms.weights[r0 + r];
+          double* to = mine + wide[r] * n_channels;
+          for (int64_t q = 0; q < n_channels; ++q) to[q] += from[q];
+        }
       }
     }
     if (count)

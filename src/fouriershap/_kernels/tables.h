@@ -23,12 +23,12 @@ struct Blocks {
   int64_t n() const { return base.size; }
 };
 
-// Adds to `out` the rows of each pattern of blocks [first_block, last_block), from `offset[block]` on.
+// Adds to `out` the rows of each pattern of blocks [first_block, last_block), from row `offset[block]` on.
 struct Histograms {
-  Span<const double> weights;  // (n_rows,), or empty where every row weighs 1
+  Matrix<const double> weights;  // (n_rows, n_channels), or empty where every row weighs 1 in one channel
   Span<const int64_t> offset;
   int64_t first_block, last_block;
-  Span<double> out;
+  Matrix<double> out;  // (patterns, n_channels)
 };
 
 constexpr int kWidth = 8;               // players of a table

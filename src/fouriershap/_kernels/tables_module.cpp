@@ -107,10 +107,11 @@ class BoundTables : Owner, public TableSet<T> {
 };
 
 static void count_patterns(const BoundBlocks& blocks, In<uint8_t, 2> codes8, In<uint16_t, 2> codes16,
-                           int64_t n_rows, bool missing, In<double, 1> weights, In<int64_t, 1> offset,
-                           int64_t first_block, int64_t last_block, Out<double, 1> out) {
+                           int64_t n_rows, bool missing, In<double, 2> weights, In<int64_t, 1> offset,
+                           int64_t first_block, int64_t last_block, Out<double, 2> out) {
   const Codes codes = blocks.codes(codes8, codes16, n_rows, missing);
   if (length(weights)) check_length("weights", length(weights), n_rows);
+  check_length("out.shape[1]", length(out, 1), length(weights) ? length(weights, 1) : 1);
   check_length("offset", length(offset), blocks.n() + 1);
   check_slice("blocks", first_block, last_block, blocks.n());
   for (int64_t b = first_block; b < last_block; ++b)

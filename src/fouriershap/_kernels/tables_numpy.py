@@ -101,16 +101,15 @@ def histogram(
         Codes of the rows, a line per column; both have the same stride >= n_rows, a multiple of 64.
     missing : bool
         Whether any code of these rows may be a missing value's.
-    weights : (n_rows,) float64
-        Empty where every row weighs 1.
+    weights : (n_rows, n_channels) float64
+        Empty where every row weighs 1, in one channel.
     offset : (n_blocks + 1,) int64
         Where each block's patterns begin in ``out``.
-    out : float64, added to
+    out : (n_patterns, n_channels) float64, added to
     """
-    weight = weights if len(weights) else np.ones(n_rows)
+    weight = weights if len(weights) else np.ones((n_rows, 1))
     for b in range(first_block, last_block):
-        counts = np.bincount(blocks.patterns(b, codes8, codes16, n_rows, missing), weight)
-        out[offset[b] : offset[b] + len(counts)] += counts
+        np.add.at(out[offset[b] :], blocks.patterns(b, codes8, codes16, n_rows, missing), weight)
 
 
 def explain(

@@ -207,14 +207,15 @@ struct Filler {
   const TreeLayout& tables;
   const PatternShares& background;
   Span<T> values;
-  Span<double> reached;
+  Matrix<double> reached;
+  const int64_t n_channels = background.n_channels();
   int64_t most_patterns = 1, most_subsets = 1;
   AlignedScratch<uint32_t> masks{};  // of the held leaf: which players fail, by pattern
-  AlignedScratch<double> sums{};     // the table: (width, patterns, kWidth)
+  AlignedScratch<double> sums{};     // the table: (channels, width, patterns, kWidth)
   AlignedScratch<double> phi{};      // of a leaf of value 1: (subsets, kWidth)
   AlignedScratch<double> c{};      // of the held leaf: share of the background by the players that it fails,
   AlignedScratch<double> z{};      // `subset_sums`,
-  AlignedScratch<double> found{};  // and `integrals`
+  AlignedScratch<double> found{};  // and `integrals` of each channel
   int64_t held_leaf = -1;          // a block of one leaf may have many tables
 
   void allocate(int64_t first, int64_t last) {
@@ -225,11 +226,11 @@ struct Filler {
         most_subsets = std::max(most_subsets, int64_t{1} << blocks.n_players(l));
     }
     masks.resize(most_patterns);
-    sums.resize(most_patterns * blocks.width() * kWidth);
+    sums.resize(n_channels * most_patterns * blocks.width() * kWidth);
     phi.resize(most_subsets * kWidth);
-    c.resize(most_subsets);
+    c.resize(n_channels * most_subsets);
     z.resize(most_subsets * kMostNodes);
-    found.resize(most_subsets * 4);
+    found.resize(n_channels * most_subsets * 4);
   }
 
   // Prepares a leaf for all tables that contain it.
@@ -240,21 +241,24 @@ struct Filler {
     const int64_t n_patterns = blocks.n_patterns[block], first_feature = blocks.feature_start[block];
     make_fail_masks(blocks.fail + blocks.fail_start[leaf], blocks.feature_states + first_feature,
                     blocks.feature_start[block + 1] - first_feature, masks);
-    double share = 1.0;
-    if (background.shares.size) {
-      const double* h = background.shares + background.offset[block];
-      std::memset(c, 0, (int64_t{1} << u) * sizeof(double));
+    if (background.shares.rows) {
+      const int64_t size = int64_t{1} << u;
+      std::memset(c, 0, n_channels * size * sizeof(double));
       for (int64_t p = 0; p < n_patterns; ++p) {
         assert(masks[p] >> u == 0);
-        c[masks[p]] += h[p];
+        const double* h = background.shares[background.offset[block] + p];
+        for (int64_t k = 0; k < n_channels; ++k) c[k * size + masks[p]] += h[k];
       }
-      share = c[0];
-      subset_sums(c, u, q, z);
-      if (tables.order == 1) integrals(z, u, q, found);
+      for (int64_t k = 0; k < n_channels; ++k) {
+        reached[leaf][k] = c[k * size];
+        subset_sums(c + k * size, u, q, z);
+        if (tables.order == 1) integrals(z, u, q, found + k * size * 4);
+      }
     } else {
+      double share = 1.0;
       for (int j = 0; j < u; ++j) share *= blocks.leaf_ratio[blocks.leaf_player_start[leaf] + j];
+      reached[leaf][0] = share;
     }
-    reached[leaf] = share;
   }
 
   void add_leaf(int64_t leaf, int64_t table) {
@@ -268,17 +272,22 @@ struct Filler {
     int32_t column[kMostPlayers * (kMostPlayers - 1) / 2];
     choose_columns(blocks.leaf_players + first_player, u, tables.order, tables.slots[table], column);
     hold(leaf, block, q);
-    if (!background.shares.size)
-      path_dependent(blocks.leaf_ratio + first_player, u, q, tables.order, column, phi);
-    else if (tables.order == 1)
-      interventional(found, u, column, phi);
-    else
-      interventional_pairs(z, u, q, column, phi);
+    for (int64_t k = 0; k < n_channels; ++k) {
+      if (!background.shares.rows)
+        path_dependent(blocks.leaf_ratio + first_player, u, q, tables.order, column, phi);
+      else if (tables.order == 1)
+        interventional(found + k * (int64_t{4} << u), u, column, phi);
+      else
+        interventional_pairs(z, u, q, column, phi);  // in one channel
+      add_gains(leaf, n_patterns, sums + k * blocks.width() * n_patterns * kWidth);
+    }
+  }
+
+  void add_gains(int64_t leaf, int64_t n_patterns, double* line) const {
     const uint32_t* mine = masks;
     const double* gained = phi;
     for (int64_t o = 0; o < blocks.width(); ++o) {
       const double value = blocks.leaf_values[blocks.leaf_node[leaf]][o];
-      double* line = sums + o * n_patterns * kWidth;
       for (int64_t p = 0; p < n_patterns; ++p, line += kWidth)
         for (int i = 0; i < kWidth; i += L)
           store(line + i, load<V>(line + i) + load<V>(gained + mine[p] * kWidth + i) * value);
@@ -287,7 +296,7 @@ struct Filler {
 
   void fill(int64_t table) {
     const int32_t b = tables.block[table];
-    const int64_t size = blocks.n_patterns[b] * blocks.width() * kWidth;
+    const int64_t size = n_channels * blocks.n_patterns[b] * blocks.width() * kWidth;
     std::memset(sums, 0, size * sizeof(double));
     for (int64_t l = blocks.leaf_start[b]; l < blocks.leaf_start[b + 1]; ++l) add_leaf(l, table);
     const double* from = sums;
@@ -300,15 +309,15 @@ struct Filler {
 
 template <class T>
 void fill(const TreeBlocks& blocks, const TreeLayout& layout, const PatternShares& background, int64_t first,
-          int64_t last, Span<T> values, Span<double> reached) {
+          int64_t last, Span<T> values, Matrix<double> reached) {
   Filler<T> filler{blocks, layout, background, values, reached};
   filler.allocate(first, last);
   for (int64_t t = first; t < last; ++t) filler.fill(t);
 }
 
 template void fill(const TreeBlocks&, const TreeLayout&, const PatternShares&, int64_t, int64_t, Span<float>,
-                   Span<double>);
+                   Matrix<double>);
 template void fill(const TreeBlocks&, const TreeLayout&, const PatternShares&, int64_t, int64_t, Span<double>,
-                   Span<double>);
+                   Matrix<double>);
 
 }  // namespace fouriershap

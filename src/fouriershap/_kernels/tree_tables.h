@@ -34,10 +34,13 @@ struct TreeLayout {
   int64_t order;
 };
 
-// The share of the background on each pattern, from offset[block] on; empty for path-dependent values.
+// The share of the background on each pattern, from row offset[block] on; empty for path-dependent values.
+// Each channel, a column, weights the background on its own, and makes outputs of its own.
 struct PatternShares {
-  Span<const double> shares;
+  Matrix<const double> shares;
   Span<const int64_t> offset;
+
+  int64_t n_channels() const { return shares.rows ? shares.columns : 1; }
 };
 
 // Longer paths are left to `walk`. Quadrature with n nodes is exact up to degree 2n - 1.
@@ -47,6 +50,6 @@ constexpr int kMostNodes = kMostPlayers / 2;
 // Tables [first, last) are written to `values`, and `reached` of their leaves. T: float or double.
 template <class T>
 void fill(const TreeBlocks& blocks, const TreeLayout& layout, const PatternShares& background, int64_t first,
-          int64_t last, Span<T> values, Span<double> reached);
+          int64_t last, Span<T> values, Matrix<double> reached);
 
 }  // namespace fouriershap

@@ -61,17 +61,19 @@ class BoundLayout : Owner, public TreeLayout {
 };
 
 template <class T>
-static void fill_tables(const BoundTreeBlocks& blocks, const BoundLayout& layout, In<double, 1> histograms,
+static void fill_tables(const BoundTreeBlocks& blocks, const BoundLayout& layout, In<double, 2> histograms,
                         In<int64_t, 1> histogram_offset, int64_t first_table, int64_t last_table,
-                        Out<T, 1> values, Out<double, 1> reached) {
+                        Out<T, 1> values, Out<double, 2> reached) {
   const PatternShares background = {view(histograms), view(histogram_offset)};
   check_slice("tables", first_table, last_table, layout.block.size);
   check_length("reached", length(reached), blocks.leaf_node.size);
+  check_length("reached.shape[1]", length(reached, 1), background.n_channels());
+  check(layout.order == 1 || background.n_channels() == 1, "`histograms` of pairs have one channel.");
   check_at_least("histogram_offset", length(histogram_offset), blocks.n_blocks());
   check_range("table_block", Span<const int32_t>{layout.block + first_table, last_table - first_table}, 0,
               blocks.n_blocks());
   for (int64_t t = first_table; t < last_table; ++t) {
-    const int64_t b = layout.block[t], size = blocks.n_patterns[b] * blocks.width() * 8;
+    const int64_t b = layout.block[t], size = background.n_channels() * blocks.n_patterns[b] * blocks.width() * 8;
     check_slice("values", layout.offset[t], layout.offset[t] + size, length(values));
     if (length(histograms))
       check_slice("histograms", background.offset[b], background.offset[b] + blocks.n_patterns[b],

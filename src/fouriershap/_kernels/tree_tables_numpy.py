@@ -80,9 +80,11 @@ def fill(
     Parameters
     ----------
     histograms, histogram_offset : float64, (n_blocks + 1,) int64
-        Share of the background on each pattern of each block; empty for path-dependent values.
+        Share of the background on each pattern of each block, (n_patterns, n_channels): each channel weights the
+        background on its own, and its outputs follow those of the one before. Empty for path-dependent values. Pairs
+        have one channel.
     values : float32 or float64, written
-    reached : (n_leaves,) float64, written
+    reached : (n_leaves, n_channels) float64, written
         Share of the background that reaches each leaf.
     """
     table_block, table_offset, table_slots, order = layout
@@ -90,10 +92,10 @@ def fill(
     leaf_player_start, leaf_players, leaf_ratio, fail_start, fail, leaf_values, nodes, nodes_start = blocks[
         5:
     ]
-    width = leaf_values.shape[1]
+    width, n_channels = leaf_values.shape[1], reached.shape[1]
     for t in range(first_table, last_table):
         b = int(table_block[t])
-        table = np.zeros((width, block_patterns[b], WIDTH))
+        table = np.zeros((n_channels, width, block_patterns[b], WIDTH))
         states = feature_states[feature_start[b] : feature_start[b + 1]]
         for leaf in range(leaf_start[b], leaf_start[b + 1]):
             mine = slice(leaf_player_start[leaf], leaf_player_start[leaf + 1])
@@ -107,17 +109,17 @@ def fill(
             positions = leaf_players[mine].tolist()
             chosen = [(j,) for j in range(u)] if order == 1 else list(combinations(range(u), 2))
             if len(histograms):
-                h = histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]]
-                c = np.bincount(masks, h, minlength=1 << u).astype(np.float64)
+                c = np.zeros((1 << u, n_channels))
+                np.add.at(c, masks, histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]])
                 reached[leaf] = c[0]
-                phi = _interventional(c, u, chosen, t_nodes, weights)
+                phi = np.stack([_interventional(each, u, chosen, t_nodes, weights) for each in c.T])
             else:
                 reached[leaf] = leaf_ratio[mine].prod()
-                phi = _path_dependent(leaf_ratio[mine], chosen, t_nodes, weights)
+                phi = _path_dependent(leaf_ratio[mine], chosen, t_nodes, weights)[None]
             for k, members in enumerate(chosen):
                 slot = table_slots[t, _number(*(positions[j] for j in members))]
                 if slot >= 0:
-                    table[:, :, slot] += np.outer(leaf_values[leaf_node[leaf]], phi[masks, k])
+                    table[..., slot] += leaf_values[leaf_node[leaf]][:, None] * phi[:, None, masks, k]
         values[table_offset[t] : table_offset[t] + table.size] = table.reshape(-1)
 
 

@@ -1,228 +1,102 @@
-#include "walk.h"
-
-#include <vector>
-
-#include "walk_index.h"
-#include "walk_joint.h"
-#include "walk_pairs.h"
-#include "walk_paths.h"
-#include "walk_rows.h"
+#include "walk_binding.h"
+#include "walk_values.h"
 
 namespace fouriershap {
 
-namespace {
-
-// Cuts n rows into pieces of at most `most`, as equal as possible: their number and size.
-struct Pieces {
-  int64_t count, size;
-  Pieces(int64_t n, int64_t most) : count((n + most - 1) / most), size(count ? (n + count - 1) / count : 0) {}
-};
-
-struct Interventional {
-  const WalkTrees& trees;
-  const WalkRows& rows;
-  const WalkBackground& background;
-  const Moments& moments;
-  const WalkValues& values;
-  Index background_index{trees}, row_index{trees};
-  Weights leaf_weights{};
-
-  // Trees with more than kMaxSlots players on a path are walked row by row.
-  bool joint_serves(int64_t tree) const { return trees.tree_players[tree] <= kMaxSlots; }
-
-  template <int NW>
-  void joint(int64_t first_background, int64_t n_background) {
-    int32_t slots = 0;
-    for (int64_t t = 0; t < trees.n_trees(); ++t)
-      if (joint_serves(t) && trees.tree_players[t] > slots) slots = trees.tree_players[t];
-    const Pieces blocks(rows.n(), kMaxRows);
-    Joint<NW> walk(trees, background_index, row_index, leaf_weights,
-                   background.weights + first_background - background.first, n_background, values, slots,
-                   blocks.size);
-    for (int64_t first = rows.first; first < rows.last; first += blocks.size) {
-      walk.n_rows = rows.last - first < blocks.size ? rows.last - first : blocks.size;
-      walk.out = values.row(first);
-      row_index.build(rows, first, walk.n_rows, NW);
-      for (int64_t t = 0; t < trees.n_trees(); ++t)
-        if (joint_serves(t)) walk.walk(t);
+class BoundPaths : Owner, public WalkPaths {
+ public:
+  BoundPaths(In<double, 1> cover_ratio, In<int32_t, 1> counts, In<int64_t, 1> start, In<double, 1> at,
+             In<double, 1> at_weights)
+      : WalkPaths{keep(cover_ratio), keep(counts), keep(start), keep(at), keep(at_weights)} {
+    check_length("point_start", point_start.size, n_points.size);
+    check_length("weights", weights.size, points.size);
+    check_range("n_points", n_points, 4, INT32_MAX);
+    for (int64_t t = 0; t < n_points.size; ++t) {
+      check(n_points[t] % 4 == 0, "`n_points` must be multiples of 4.");
+      check_slice("points", point_start[t], point_start[t] + n_points[t], points.size);
     }
   }
 
-  template <int COUNT>
-  void row_by_row(const WalkBackground& some, bool all_trees) {
-    RowWalk<COUNT> walk(trees, some, leaf_weights, values);
-    const Scratch<int32_t> codes(trees.n_features());
-    for (int64_t row = rows.first; row < rows.last; ++row) {
-      for (int64_t f = 0; f < trees.n_features(); ++f) codes[f] = rows.codes[trees.features[f]][row];
-      for (int64_t t = 0; t < trees.n_trees(); ++t)
-        if (all_trees || !joint_serves(t)) walk.walk(t, codes, values.row(row));
-    }
-  }
-
-  void run_row_by_row(bool all_trees) {
-    const Pieces chunks(background.n(), kListedRows);
-    for (int64_t first = background.first; first < background.last; first += chunks.size) {
-      const int64_t last = background.last - first < chunks.size ? background.last : first + chunks.size;
-      const WalkBackground some = {{background.codes, first, last},
-                                   {background.weights + first - background.first, last - first}};
-      trees.width() == 1 ? row_by_row<1>(some, all_trees) : row_by_row<0>(some, all_trees);
-    }
-  }
-
-  void run_joint() {
-    const Pieces chunks(background.n(), kMaxRows);
-    const Pieces blocks(rows.n(), kMaxRows);
-    const int64_t larger = chunks.size > blocks.size ? chunks.size : blocks.size;
-    const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
-    background_index.allocate(chunks.size, words);
-    row_index.allocate(blocks.size, words);
-    for (int64_t first = background.first; first < background.last; first += chunks.size) {
-      const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
-      background_index.build(background, first, n, words);
-      words == 1 ? joint<1>(first, n) : words == 2 ? joint<2>(first, n) : joint<4>(first, n);
-    }
-  }
-
-  void run(bool all_row_by_row) {
-    leaf_weights.allocate(trees.most_players, moments);
-    if (all_row_by_row) return run_row_by_row(true);
-    bool any = false, all = true;
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      any |= !joint_serves(t);
-      all &= !joint_serves(t);
-    }
-    if (any) run_row_by_row(false);
-    if (!all) run_joint();
+  const WalkPaths& of(const BoundTrees& trees) const {
+    check_length("ratio", ratio.size, trees.nodes.size);
+    check_length("n_points", n_points.size, trees.n_trees());
+    return *this;
   }
 };
 
-}  // namespace
-
-void interventional(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
-                    const Moments& moments, bool by_row, const WalkValues& values) {
-  Interventional{trees, rows, background, moments, values}.run(by_row);
+static PairColumns pairs_of(const BoundTrees& trees, const In<int32_t, 2>& columns, int64_t n_columns) {
+  check_shape("pair_column", columns, {trees.n_players, trees.n_players});
+  check_range("pair_column", view(columns).flat(), -1, n_columns);
+  return view(columns);
 }
 
-void path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
-                    const WalkValues& values) {
-  const int64_t n_values = values.n_columns * values.n_outputs;
-  PathWalk walk(trees, paths, values);
-  for (int64_t first = rows.first; first < rows.last; first += kPathRows) {
-    const int64_t n_rows = rows.last - first < kPathRows ? rows.last - first : kPathRows;
-    for (int64_t f = 0; f < trees.n_features(); ++f)
-      for (int64_t r = 0; r < kPathRows; ++r)
-        walk.codes[f * kPathRows + r] = rows.codes[trees.features[f]][first + (r < n_rows ? r : 0)];
-    for (int64_t i = 0; i < n_values * kPathRows; ++i) walk.phi[i] = 0.0;
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      walk.n_points = paths.n_points[t];
-      walk.t = paths.points + paths.point_start[t];
-      walk.weights = paths.weights + paths.point_start[t];
-      walk.outputs = Outputs(trees, t);
-      walk.run(t);
-    }
-    for (int64_t r = 0; r < n_rows; ++r)
-      for (int64_t i = 0; i < n_values; ++i) values.row(first + r)[i] += walk.phi[i * kPathRows + r];
-  }
-}
-
-void interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
-                          const Moments& moments, const PairColumns& pairs, const WalkValues& values) {
-  HybridWalk walk(trees);
-  for (int64_t row = rows.first; row < rows.last; ++row)
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      const Outputs outputs(trees, t);
-      double* mine = values.row(row) + outputs.first;
-      for (int64_t b = background.first; b < background.last; ++b)
-        for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
-          node = walk.go_down(node, rows, row, background, b);
-          walk.add_pairs(outputs, outputs.of_leaf(node), background.weights[b - background.first], moments,
-                         pairs, values.n_outputs, mine);
-        }
-    }
-}
-
-void path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
-                          const PairColumns& pairs, const WalkValues& values) {
-  PathPairWalk walk(trees, paths, pairs, values);
-  for (int64_t row = rows.first; row < rows.last; ++row) {
-    for (int64_t f = 0; f < trees.n_features(); ++f) walk.codes[f] = rows.codes[trees.features[f]][row];
-    walk.out = values.row(row);
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      walk.n_points = paths.n_points[t];
-      walk.t = paths.points + paths.point_start[t];
-      walk.weights = paths.weights + paths.point_start[t];
-      walk.outputs = Outputs(trees, t);
-      walk.run(trees.roots[t]);
-    }
-  }
-}
-
-void predict(const WalkTrees& trees, const WalkRows& rows, Matrix<double> out) {
-  constexpr int64_t kBlock = 64;  // rows whose codes stay in cache while a tree's nodes do
-  const Node* nodes = trees.nodes;
-  const Scratch<int32_t> codes(trees.n_features() * kBlock);
-  for (int64_t first = rows.first; first < rows.last; first += kBlock) {
-    const int64_t n = rows.last - first < kBlock ? rows.last - first : kBlock;
-    for (int64_t f = 0; f < trees.n_features(); ++f)
-      for (int64_t r = 0; r < n; ++r)
-        codes[r * trees.n_features() + f] = rows.codes[trees.features[f]][first + r];
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      const Outputs outputs(trees, t);
-      for (int64_t r = 0; r < n; ++r) {
-        const int32_t* mine = codes + r * trees.n_features();
-        int32_t node = trees.roots[t];
-        while (!nodes[node].leaf())
-          node = code_goes_left(trees, nodes[node], mine[nodes[node].feature()]) ? nodes[node].left
-                                                                                 : nodes[node].right;
-        const double* values = outputs.of_leaf(node);
-        for (int64_t o = 0; o < outputs.count; ++o) out[first + r][outputs.first + o] += values[o];
-      }
-    }
-  }
-}
-
-void leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, Span<double> out) {
-  const int64_t n = rows.n();
-  HybridWalk walk(trees);
-  for (int64_t t = 0; t < trees.n_trees(); ++t) {
-    int64_t visits = 0;
-    for (int64_t i = 0; i < n; ++i)
-      for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
-        walk.go_down(node, rows, rows.first + i, background, background.first + i);
-        ++visits;
-      }
-    out[t] = n ? static_cast<double>(visits) / static_cast<double>(n) : 0.0;
-  }
-}
-
-void path_shape(const WalkTrees& trees, Span<int32_t> players, Span<int32_t> depth) {
-  struct Step {
-    int32_t node, next_child;
-  };
-  const Node* nodes = trees.nodes;
-  std::vector<Step> path;
-  const Scratch<int32_t> times(trees.n_players, 0);  // nodes of the player on the path
-  for (int64_t t = 0; t < trees.n_trees(); ++t) {
-    int32_t distinct = 0;
-    players[t] = depth[t] = 0;
-    path.push_back({trees.roots[t], 0});
-    while (!path.empty()) {
-      Step& here = path.back();
-      const Node& node = nodes[here.node];
-      if (!node.leaf() && here.next_child == 0 && times[trees.players[node.feature()]]++ == 0) ++distinct;
-      if (!node.leaf() && here.next_child < 2) {
-        path.push_back({here.next_child++ == 0 ? node.left : node.right, 0});
-        continue;
-      }
-      if (node.leaf()) {
-        players[t] = std::max(players[t], distinct);
-        depth[t] = std::max(depth[t], static_cast<int32_t>(path.size() - 1));
-      } else if (--times[trees.players[node.feature()]] == 0) {
-        --distinct;
-      }
-      path.pop_back();
-    }
-  }
+void bind_walk(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("walk", "SHAP values of trees without tables.");
+  nb::class_<BoundTrees>(m, "Trees")
+      .def(nb::init<In<int32_t, 2>, In<double, 2>, In<int32_t, 1>, In<int32_t, 1>, In<int32_t, 1>,
+                    In<int32_t, 1>, In<int32_t, 1>, In<bool, 1>, In<uint64_t, 2>, int64_t>())
+      .def("path_shape", [](const BoundTrees& trees, Out<int32_t, 2> out) {
+        check_shape("out", out, {2, trees.n_trees()});
+        std::copy(trees.tree_players.begin(), trees.tree_players.end(), view(out)[0]);
+        std::copy(trees.tree_depth.begin(), trees.tree_depth.end(), view(out)[1]);
+      });
+  nb::class_<BoundPaths>(m, "Paths")
+      .def(nb::init<In<double, 1>, In<int32_t, 1>, In<int64_t, 1>, In<double, 1>, In<double, 1>>());
+  m.def(
+      "interventional",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments, bool by_row,
+         Out<double, 3> out) {
+        check_length("weights", length(weights), length(background, 1));
+        interventional(trees, trees.rows(codes, first, last), trees.background(background, weights),
+                       trees.moments(moments), by_row, trees.out(out, last, trees.n_players));
+      },
+      FreeGil());
+  m.def(
+      "path_dependent",
+      [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
+         Out<double, 3> out) {
+        path_dependent(trees, paths.of(trees), trees.rows(codes, first, last),
+                       trees.out(out, last, trees.n_players));
+      },
+      FreeGil());
+  m.def(
+      "interventional_pairs",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments, In<int32_t, 2> pair_column,
+         Out<double, 3> out) {
+        check_length("weights", length(weights), length(background, 1));
+        interventional_pairs(trees, trees.rows(codes, first, last), trees.background(background, weights),
+                             trees.moments(moments), pairs_of(trees, pair_column, length(out, 1)),
+                             trees.out(out, last, length(out, 1)));
+      },
+      FreeGil());
+  m.def(
+      "path_dependent_pairs",
+      [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> pair_column, Out<double, 3> out) {
+        path_dependent_pairs(trees, paths.of(trees), trees.rows(codes, first, last),
+                             pairs_of(trees, pair_column, length(out, 1)),
+                             trees.out(out, last, length(out, 1)));
+      },
+      FreeGil());
+  m.def(
+      "predict",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last, Out<double, 2> out) {
+        check_at_least("out", length(out), last);
+        check_at_least("out.shape[1]", length(out, 1), trees.n_outputs);
+        predict(trees, trees.rows(codes, first, last), view(out));
+      },
+      FreeGil());
+  m.def(
+      "leaf_visits",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, In<int32_t, 2> background, Out<double, 1> out) {
+        check_length("background.shape[1]", length(background, 1), length(codes, 1));
+        check_length("out", length(out), trees.n_trees());
+        leaf_visits(trees, trees.rows(codes, 0, length(codes, 1)),
+                    trees.rows(background, 0, length(background, 1), "background"), view(out));
+      },
+      FreeGil());
 }
 
 }  // namespace fouriershap

@@ -1,5 +1,9 @@
 // SHAP values by walking the trees, without tables. walk_numpy.py is the specification.
 #pragma once
+#include <algorithm>
+#include <vector>
+
+#include "scratch.h"
 #include "span.h"
 
 namespace fouriershap {
@@ -75,27 +79,35 @@ struct WalkValues {
   }
 };
 
-// Sum over the background of weight * SHAP value. Trees are walked once for a block of rows and a chunk of
-// the background, or, `by_row`, once per row.
-void interventional(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
-                    const Moments& moments, bool by_row, const WalkValues& values);
-
-void path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
-                    const WalkValues& values);
-
-// The same for interactions of pairs.
-void interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
-                          const Moments& moments, const PairColumns& pairs, const WalkValues& values);
-void path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
-                          const PairColumns& pairs, const WalkValues& values);
-
-// out: (rows, n_outputs) += values of the leaves reached.
-void predict(const WalkTrees& trees, const WalkRows& rows, Matrix<double> out);
-
-// out: (n_trees,) = leaves that the hybrids of row i and background row i reach, mean over i.
-void leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, Span<double> out);
-
 // Computes tree_players and tree_depth, which are not read here.
-void path_shape(const WalkTrees& trees, Span<int32_t> players, Span<int32_t> depth);
+inline void path_shape(const WalkTrees& trees, Span<int32_t> players, Span<int32_t> depth) {
+  struct Step {
+    int32_t node, next_child;
+  };
+  const Node* nodes = trees.nodes;
+  std::vector<Step> path;
+  const Scratch<int32_t> times(trees.n_players, 0);  // nodes of the player on the path
+  for (int64_t t = 0; t < trees.n_trees(); ++t) {
+    int32_t distinct = 0;
+    players[t] = depth[t] = 0;
+    path.push_back({trees.roots[t], 0});
+    while (!path.empty()) {
+      Step& here = path.back();
+      const Node& node = nodes[here.node];
+      if (!node.leaf() && here.next_child == 0 && times[trees.players[node.feature()]]++ == 0) ++distinct;
+      if (!node.leaf() && here.next_child < 2) {
+        path.push_back({here.next_child++ == 0 ? node.left : node.right, 0});
+        continue;
+      }
+      if (node.leaf()) {
+        players[t] = std::max(players[t], distinct);
+        depth[t] = std::max(depth[t], static_cast<int32_t>(path.size() - 1));
+      } else if (--times[trees.players[node.feature()]] == 0) {
+        --distinct;
+      }
+      path.pop_back();
+    }
+  }
+}
 
 }  // namespace fouriershap

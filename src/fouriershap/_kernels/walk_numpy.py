@@ -149,24 +149,37 @@ def interventional(
     out : (rows, n_players, n_outputs) float64
         Added to: the sum over the background of its weight times the value.
     """
-    n_rows = last_row - first_row
-    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
+    for leaf in meetings(trees, codes[:, first_row:last_row], background, weights):
+        gain = (leaf.alive * moment_at(moments, leaf.c - 1, leaf.z)) @ leaf.other_fails
+        loss = (leaf.alive * moment_at(moments, leaf.c, leaf.z - 1)).sum(axis=1)
+        share = gain - loss[:, None] * leaf.row_fails
+        out[first_row:last_row, leaf.players, leaf.columns] += share[:, :, None] * leaf.values
+
+
+class Meeting(NamedTuple):
+    """A leaf, and the rows and background rows with hybrids that reach it."""
+
+    players: list[int]  # on its path
+    columns: slice  # of the output
+    values: Floats
+    row_fails: NDArray[np.bool_]  # (rows, players)
+    other_fails: NDArray[np.bool_]  # (background rows, players)
+    z: NDArray[np.int64]  # (rows, 1) how many players a row fails
+    c: NDArray[np.int64]  # (background rows,)
+    alive: Floats  # (rows, background rows) the weight where no player fails in both, else 0
+
+
+def meetings(trees: Trees, codes: Codes, background: Codes, weights: Floats) -> Iterator[Meeting]:
+    """Yield the leaves of all trees with what the rows and background rows fail on their paths."""
+    n_rows = codes.shape[1]
+    both = np.concatenate([codes, background], axis=1)
     for tree in range(len(trees.roots)):
         for leaf in trees.leaves(tree, both):
-            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
+            row_fails, other_fails = np.split(~leaf.holds.T, [n_rows])
             z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
-            alive = alive_pairs(row_fails, other_fails) * weights
-            gain = (alive * moment_at(moments, c - 1, z)) @ other_fails
-            loss = (alive * moment_at(moments, c, z - 1)).sum(axis=1)
-            share = gain - loss[:, None] * row_fails
-            columns, values = trees.leaf_values(tree, leaf.node)
-            out[first_row:last_row, leaf.players, columns] += share[:, :, None] * values
-
-
-def alive_pairs(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
-    """Return 1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
-    both = row_fails.astype(float) @ other_fails.T.astype(float)
-    return np.asarray(both == 0, dtype=np.float64)
+            alive = (row_fails.astype(float) @ other_fails.T.astype(float) == 0) * weights
+            of_leaf = trees.leaf_values(tree, leaf.node)
+            yield Meeting(leaf.players, *of_leaf, row_fails, other_fails, z, c, alive)
 
 
 def moment_at(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
@@ -207,21 +220,24 @@ def interventional_pairs(
     ``pair_column`` (n_players, n_players) int32 is the column of ``out`` that a pair adds to, -1 for none; the others
     are as in `interventional`.
     """
-    n_rows = last_row - first_row
-    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
-    for tree in range(len(trees.roots)):
-        for leaf in trees.leaves(tree, both):
-            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
-            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
-            alive = alive_pairs(row_fails, other_fails) * weights
-            gain = alive * moment_at(moments, c - 2, z)
-            mixed = (alive * moment_at(moments, c - 1, z - 1)) @ other_fails
-            loss = (alive * moment_at(moments, c, z - 2)).sum(axis=1)
-            for i, j in combinations(range(len(leaf.players)), 2):
-                share = gain @ (other_fails[:, i] & other_fails[:, j])
-                share = share - mixed[:, i] * row_fails[:, j] - mixed[:, j] * row_fails[:, i]
-                share = share + loss * (row_fails[:, i] & row_fails[:, j])
-                _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
+    for leaf in meetings(trees, codes[:, first_row:last_row], background, weights):
+        row_fails, other_fails = leaf.row_fails, leaf.other_fails
+        gain = leaf.alive * moment_at(moments, leaf.c - 2, leaf.z)
+        mixed = (leaf.alive * moment_at(moments, leaf.c - 1, leaf.z - 1)) @ other_fails
+        loss = (leaf.alive * moment_at(moments, leaf.c, leaf.z - 2)).sum(axis=1)
+        for i, j, column in _columns_of_pairs(leaf.players, pair_column):
+            share = gain @ (other_fails[:, i] & other_fails[:, j])
+            share = share - mixed[:, i] * row_fails[:, j] - mixed[:, j] * row_fails[:, i]
+            share = share + loss * (row_fails[:, i] & row_fails[:, j])
+            out[first_row:last_row, column, leaf.columns] += share[:, None] * leaf.values
+
+
+def _columns_of_pairs(players: list[int], pair_column: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
+    """Yield the positions of two players and the column of the pair, for the pairs that have one."""
+    for i, j in combinations(range(len(players)), 2):
+        column = int(pair_column[players[i], players[j]])
+        if column >= 0:
+            yield i, j, column
 
 
 def path_dependent_pairs(
@@ -239,25 +255,11 @@ def path_dependent_pairs(
         for leaf in trees.leaves(tree, codes[:, first_row:last_row], paths.ratio):
             a, b = leaf.holds.astype(float), leaf.ratio[:, None]
             factor = a[..., None] * t + b[..., None] * (1 - t)
-            for i, j in combinations(range(len(leaf.players)), 2):
+            columns, values = trees.leaf_values(tree, leaf.node)
+            for i, j, column in _columns_of_pairs(leaf.players, pair_column):
                 others = np.delete(factor, [i, j], axis=0).prod(axis=0) @ weights
                 share = (a[i] - b[i]) * (a[j] - b[j]) * others
-                _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
-
-
-def _add_pair(
-    trees: Trees,
-    tree: int,
-    leaf: _Leaf,
-    pair: tuple[int, int],
-    share: Floats,
-    pair_column: NDArray[np.int32],
-    out: Floats,
-) -> None:
-    column = pair_column[leaf.players[pair[0]], leaf.players[pair[1]]]
-    if column >= 0:
-        columns, values = trees.leaf_values(tree, leaf.node)
-        out[:, column, columns] += share[:, None] * values
+                out[first_row:last_row, column, columns] += share[:, None] * values
 
 
 def predict(trees: Trees, codes: Codes, first_row: int, last_row: int, out: Floats) -> None:

@@ -92,6 +92,15 @@ def in_order(X: Any, names: tuple[str, ...] | None) -> Any:
     return X.select([columns[j] for j in order])
 
 
+def some_columns(X: Any, names: tuple[str, ...] | None) -> Any:
+    """Return a data frame with these columns alone, if it has them; anything else as it is."""
+    columns = column_names(X) if names is not None else None
+    if names is None or columns is None or not set(names) < set(columns):
+        return X
+    order = [columns.index(name) for name in names]
+    return X.iloc[:, order] if hasattr(X, "iloc") else X.select([columns[j] for j in order])
+
+
 def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
     values = column.tolist()
     for value in values:

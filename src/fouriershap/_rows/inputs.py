@@ -153,6 +153,34 @@ class LevelEncoder:
 
 
 @dataclass(frozen=True, eq=False)
+class PoolEncoder:
+    """Columns of a model that is asked about rows as they are; ``background`` has the same."""
+
+    background: Pool
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        names = self.background.names
+        return None if are_numbered_names(names) else names
+
+    def densify(self, X: Any, name: str) -> Any:
+        return densified(X)
+
+    def encode(self, X: Any, name: str) -> Any:
+        """Return the rows as a pool."""
+        return self.background.like(X, name)
+
+    def labels(self) -> Mapping[int, tuple[Any, ...]]:
+        return {}
+
+    def code_players(self, player: NDArray[np.int32]) -> NDArray[np.int32]:
+        return player
+
+    def fields(self, X: Any, codes: Any, player: NDArray[np.int32]) -> list[InputField]:
+        raise InputError("a person can change rows of a fitted representation only: use explainer.fit(X).")
+
+
+@dataclass(frozen=True, eq=False)
 class BitEncoder:
     """Columns of 0 and 1, for a spectrum."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import are_numbered_names, as_array, numbered_names
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr, truncated_text
-from fouriershap._rows.frames import as_frame, is_missing, one_row
+from fouriershap._rows.frames import as_frame, in_order, is_missing, one_row
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 
@@ -44,6 +44,12 @@ class Pool:
                 f"{name} has {self.n_rows} rows and {len(self.names)} columns; give at least one of each."
             )
 
+    def __len__(self) -> int:
+        return int(self.n_rows)
+
+    def __getitem__(self, keep: slice | NDArray[Any]) -> Pool:
+        return self.rows(keep)
+
     @property
     def is_frame(self) -> bool:
         return self._frame is not None
@@ -57,6 +63,16 @@ class Pool:
             raise InputError(
                 f"{name} has a column {truncated_repr(here)} where the background has {truncated_repr(there)}."
             )
+
+    def like(self, given: Any, name: str) -> Pool:
+        """Return rows with the same columns as a pool; errors call them ``name``."""
+        rows = Pool(in_order(given, self.names), name)
+        rows.check_names(self.names, name)
+        if self.is_frame and not rows.is_frame:
+            raise InputError(
+                f"{name} is an array, but the background is a data frame: give {name} as one, too."
+            )
+        return rows
 
     def joined(self, other: Pool) -> Pool:
         """Return the rows of this pool, then those of the other, in the type of this one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,22 +46,48 @@ class FidelityReport(Protocol):
     def exact(self) -> bool: ...
 
 
+class Estimates(NamedTuple):
+    """SHAP values and their standard errors, (n_rows, n_players, n_outputs); None where errors are unknown."""
+
+    values: Floats
+    errors: Floats | None
+
+
 class Quality:
     """How close values are to the SHAP values of what is explained.
 
     Attributes
     ----------
+    tolerance : float
+        Largest standard error that values are sampled to, as a share of the row's largest value; 0 where nothing is.
     background_error : float
         Share of the square sum of the values that is missed because a few products stand for the background.
     fidelity : FidelityReport, optional
         How well a fitted representation stands for the output, which is fitted now if it was not yet; None where
         nothing is fitted.
+    is_rescaled : bool
+        Whether values are those of the raw output, times slopes of what is explained, and not its SHAP values.
     """
 
     def __init__(
-        self, background_error: float = 0.0, fidelity: Callable[[], FidelityReport] | None = None
+        self,
+        background_error: float = 0.0,
+        fidelity: Callable[[], FidelityReport] | None = None,
+        is_rescaled: bool = False,
+        tolerance: float = 0.0,
     ) -> None:
         self.background_error, self._fidelity = background_error, fidelity
+        self.is_rescaled, self.tolerance = is_rescaled, tolerance
+
+    def __repr__(self) -> str:
+        if self.is_exact:
+            return "Quality(exact)"
+        facts = {
+            "tolerance": self.tolerance,
+            "background_error": self.background_error,
+            "fidelity": self.fidelity,
+        }
+        return f"Quality({', '.join(f'{name}={fact}' for name, fact in facts.items() if fact)})"
 
     @property
     def fidelity(self) -> FidelityReport | None:
@@ -70,7 +96,7 @@ class Quality:
     @property
     def is_exact(self) -> bool:
         """Whether nothing is approximated."""
-        return self.background_error == 0 and self._fidelity is None
+        return self.background_error == 0 == self.tolerance and self._fidelity is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +105,7 @@ class EngineInfo:
 
     Attributes
     ----------
-    kind : {"trees", "spectrum", "products", "sum"}
+    kind : {"trees", "spectrum", "products", "sum", "black box"}
     n_background : int or None
         None where there is no background, or its size is unknown.
     is_path_dependent : bool
@@ -99,6 +125,8 @@ class EngineInfo:
         How products are explained, see `ProductPlan`.
     n_components : int
         Products that stand for the background.
+    n_queries : int
+        Rows that the model itself was asked about so far.
     background_error, expansion_error : float
         See `Quality`; and the largest error of the sines that stand for ridges.
     parts : tuple of EngineInfo
@@ -119,6 +147,7 @@ class EngineInfo:
     term_energy: Floats | None = None
     strategy: str = ""
     n_components: int = 0
+    n_queries: int = 0
     background_error: float = 0.0
     expansion_error: float = 0.0
     parts: tuple[EngineInfo, ...] = ()
@@ -170,7 +199,7 @@ class Engine(Protocol):
     """SHAP values of rows, exact for the representation.
 
     Rows are what the representation takes: numbers cleaned for trees, bits for a spectrum, level codes for what was
-    fitted to a black box. Engines never see data frames. What is built is frozen; a `BuildPolicy` decides when.
+    fitted to a black box, and a `Pool` of the caller's own rows for a model that is asked itself. What is built is frozen; a `BuildPolicy` decides when.
 
     Attributes
     ----------
@@ -236,6 +265,9 @@ class Engine(Protocol):
         once for both.
         """
 
+    def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
+        """Return values as `shap_values` does, with their standard errors."""
+
     def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
         """Return the output of the representation for rows, (n_rows, n_outputs)."""
 
@@ -289,6 +321,13 @@ class BaseEngine:
     @property
     def raw(self) -> Self:
         return self
+
+    def estimate(
+        self: Engine, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None
+    ) -> Estimates:
+        """Return values, which have no errors, or errors that are unknown."""
+        values = self.shap_values(rows, n_jobs, outputs)
+        return Estimates(values, np.zeros_like(values) if self.quality.is_exact else None)
 
     def build(self, n_jobs: int = -1) -> None:
         """Build nothing: everything is there from the beginning."""

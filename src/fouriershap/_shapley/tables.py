@@ -115,12 +115,13 @@ def histograms(
 ) -> NDArray[np.float64]:
     """Return the share of the background with each pattern of the blocks ``first`` to ``last - 1``, concatenated.
 
-    The shares of a block sum to 1, and so do ``weights``; None for equal ones.
+    ``weights`` are (n_rows,) or (n_rows, n_channels), None for equal ones; the result is (n_patterns, n_channels). The
+    shares of a block have the sum of the weights.
     """
     offset = blocks.offset
-    out = np.zeros(offset[last] - offset[first])
+    given = np.empty((0, 1)) if weights is None else weights.reshape(len(weights), -1)
+    out = np.zeros((offset[last] - offset[first], given.shape[1]))
     shifted = np.ascontiguousarray(offset - offset[first])
-    given = np.empty(0) if weights is None else weights
     lines = (codes.narrow, codes.wide, codes.n_rows, codes.any_missing)
     kernels.tables.histogram(blocks.bound, *lines, given, shifted, first, last, out)
     if weights is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int
 from fouriershap._base.errors import InputError
 from fouriershap.analysis import cohort_tree, plotting
@@ -23,7 +25,7 @@ from fouriershap.analysis.explainer import (
 from fouriershap.analysis.groups import Groups
 from fouriershap.analysis.means import GroupedRows, Terms, group_rows, make_terms
 from fouriershap.analysis.moments import Floats, MeanError, Moments, check_level, interval
-from fouriershap.analysis.results import PlayerResult, bracket, group_columns, signed
+from fouriershap.analysis.results import PlayerResult, group_columns, strongest_lines
 
 _MOST_LEAVES = 4
 _SHOWN = 5
@@ -78,6 +80,7 @@ class Cohorts(PlayerResult):
     counts_background: bool
     like: Any = None
     analysis = "cohorts"
+    _FACTS = ("groups", "outputs", "n_rows", "level", "counts_background")
     _TOP_K = 8
 
     def __repr__(self) -> str:
@@ -88,10 +91,8 @@ class Cohorts(PlayerResult):
                 title = ", ".join([group, output] if len(self.outputs) > 1 else [group])
                 mean = f"mean prediction {self.predictions[g, o]:.4g}"
                 lines.append(f"{title}: {mean}, {self.n_rows[g]:,} rows")
-                differences = self.differences[g, :, o]
-                for k in np.argsort(-np.abs(differences), kind="stable")[:_SHOWN]:
-                    ends = bracket(self.difference_low[g, k, o], self.difference_high[g, k, o])
-                    lines.append(f"  {self.names[k]}: {signed(differences[k])}{ends}")
+                ends = self.difference_low[g, :, o], self.difference_high[g, :, o]
+                lines += strongest_lines(self.names, self.differences[g, :, o], ends, _SHOWN)
         return "\n".join(lines[:60])
 
     def table(self) -> dict[str, Any]:
@@ -106,14 +107,7 @@ class Cohorts(PlayerResult):
         return columns
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "groups": self.groups,
-            "outputs": self.outputs,
-            "n_rows": self.n_rows,
-            "mean_prediction": self.predictions,
-            "level": self.level,
-            "counts_background": self.counts_background,
-        }
+        return super().facts() | {"mean_prediction": self.predictions}
 
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         """Draw mean SHAP values side by side, a colour for each group."""
@@ -121,6 +115,7 @@ class Cohorts(PlayerResult):
         return plotting.side_by_side(*about, top_k, "mean SHAP value", ax)
 
 
+@check_arguments
 def cohorts(
     explainer: ExplainerLike,
     X: Any,
@@ -162,7 +157,7 @@ def cohorts(
         With ``frame()``, ``plot()`` and ``to_json()``.
     """
     level = check_level(level)
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X)
     engine = check_engine(explainer, "cohorts")
     given = group_rows(explainer, X, "X", weights, by, every, bins)
     if by is None:
@@ -177,23 +172,13 @@ def cohorts(
     ends = np.full((4, *means.shape), np.nan)
     if level is not None:
         errors = [[moments.error()] for moments in found]
-        differences = [
-            [
-                own[0],
-                *(
-                    _scale(errors[h][0], -mass[h] / (mass.sum() - mass[g]))
-                    for h in range(len(found))
-                    if h != g
-                ),
-            ]
-            for g, own in enumerate(errors)
-        ]
+        differences = [[own] for [own] in errors]
+        for g, h in permutations(range(len(found)), 2):
+            differences[g].append(_scale(errors[h][0], -mass[h] / (mass.sum() - mass[g])))
         if rows is not None:
-            for errors_of, moments in zip(
-                (errors, differences), _background_moments(explainer, given, terms, rows, mass), strict=True
-            ):
-                for own, one in zip(errors_of, moments, strict=True):
-                    own.append(one.error())
+            added = _background_moments(explainer, given, terms, rows, mass)
+            for own, moments in zip([*errors, *differences], [*added[0], *added[1]], strict=True):
+                own.append(moments.error())
         for g in range(len(found)):
             ends[0, g], ends[1, g] = interval(means[g], errors[g], level)
             if len(found) > 1:

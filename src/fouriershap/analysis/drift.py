@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap.analysis import plotting
 from fouriershap.analysis.explainer import (
     ExplainerLike,
@@ -18,7 +19,7 @@ from fouriershap.analysis.explainer import (
 )
 from fouriershap.analysis.means import group_rows, make_terms
 from fouriershap.analysis.moments import Floats, Moments, check_level, interval
-from fouriershap.analysis.results import PlayerResult, bracket, group_columns, signed
+from fouriershap.analysis.results import PlayerResult, bracket, group_columns, signed, strongest_lines
 
 _SHOWN = 10
 
@@ -76,6 +77,10 @@ class Drift(PlayerResult):
     in_order: bool = True
     like: Any = None
     analysis = "drift"
+    _FACTS = (
+        *("outputs", "groups", "n_rows", "change", "change_low", "change_high"),
+        *("level", "counts_background"),
+    )
 
     def __repr__(self) -> str:
         sample = "both samples" if self.counts_background else "the sample of new rows alone"
@@ -89,9 +94,8 @@ class Drift(PlayerResult):
                 lines.append(f"{title or 'change'}: {change}, {self.n_rows[g]:,} rows")
                 if len(self.groups) * len(self.outputs) > 3:
                     continue
-                for k in np.argsort(-np.abs(self.values[g, :, o]), kind="stable")[:_SHOWN]:
-                    ends = bracket(self.low[g, k, o], self.high[g, k, o])
-                    lines.append(f"  {self.names[k]}: {signed(self.values[g, k, o])}{ends}")
+                interval = self.low[g, :, o], self.high[g, :, o]
+                lines += strongest_lines(self.names, self.values[g, :, o], interval, _SHOWN)
         return "\n".join(lines[:41])
 
     def table(self) -> dict[str, Any]:
@@ -102,18 +106,7 @@ class Drift(PlayerResult):
         return columns
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "outputs": self.outputs,
-            "groups": self.groups,
-            "n_rows": self.n_rows,
-            "mean_before": self.before,
-            "mean_after": self.before + self.change,
-            "change": self.change,
-            "change_low": self.change_low,
-            "change_high": self.change_high,
-            "level": self.level,
-            "counts_background": self.counts_background,
-        }
+        return super().facts() | {"mean_before": self.before, "mean_after": self.before + self.change}
 
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         """Draw bars; a line per player for periods, points for groups."""
@@ -129,6 +122,7 @@ class Drift(PlayerResult):
         return plotting.lines(*about, self.change[:, o], top_k, title, ax)
 
 
+@check_arguments
 def drift(
     explainer: ExplainerLike,
     X_new: Any,
@@ -174,7 +168,7 @@ def drift(
         With ``frame()``, ``plot()`` and ``to_json()``.
     """
     level = check_level(level)
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X_new)
     engine = check_engine(explainer, "drift")
     given = group_rows(explainer, X_new, "X_new", weights, by, every, bins)
     given.check_weights()

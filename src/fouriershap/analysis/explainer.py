@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,12 @@ from fouriershap._base.checks import ProgressOption, as_floats
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
 from fouriershap._base.progress import Progress
-from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.inputs import Encoder, InputField
 from fouriershap._shapley.engine import Engine
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox.black_box_fit import BlackBoxFit
 
 Floats = NDArray[np.float64]
 Background = tuple[NDArray[Any], Floats | None]
@@ -47,7 +49,7 @@ class ExplainerLike(Protocol):
     checksum: str | None
     output_names: tuple[str, ...] | None
     model_name: str | None  # the class of the model with its module, where it is known
-    fit: BlackBoxFit | None
+    fitted: BlackBoxFit | None  # the representation of a black box
 
     @property
     def feature_names(self) -> tuple[str, ...]: ...
@@ -63,6 +65,9 @@ class ExplainerLike(Protocol):
 
     @property
     def input_names(self) -> tuple[str, ...] | None: ...
+
+    def offline(self, rows: Any) -> ExplainerLike:
+        """Return an explainer of a representation: itself, or one that is fitted to a black box at these rows."""
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self: ...
 

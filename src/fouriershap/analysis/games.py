@@ -63,6 +63,7 @@ class GameExplanation(PlayerResult):
     players: tuple[str, ...]
     outputs: tuple[str, ...]
     analysis = "game"
+    _FACTS = ("base", "full", "n_queries", "is_exact", "outputs")
 
     def __repr__(self) -> str:
         sizes = np.abs(self.values.reshape(len(self.players), -1)).sum(axis=1)
@@ -86,15 +87,6 @@ class GameExplanation(PlayerResult):
         if len(self.outputs) > 1:
             columns["output"] = repeat_names(self.outputs, shape, 1)
         return columns | {"value": self.values.reshape(-1), "error_std": self.error_std.reshape(-1)}
-
-    def facts(self) -> dict[str, Any]:
-        return {
-            "base": self.base,
-            "full": self.full,
-            "n_queries": self.n_queries,
-            "is_exact": self.is_exact,
-            "outputs": self.outputs,
-        }
 
     def _draw(self, output: int, top_k: int, ax: Any) -> Any:
         shape = (len(self.players), len(self.outputs))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_choice, check_int
 from fouriershap._base.errors import InputError
 from fouriershap._base.progress import Progress
@@ -84,6 +85,7 @@ class Importance(PlayerResult):
     level: float | None
     like: Any = None
     analysis = "importance"
+    _FACTS = ("loss", "method", "saved", "n_rows", "n_sampled", "level")
     _TOP_K = 15
 
     def __repr__(self) -> str:
@@ -110,22 +112,13 @@ class Importance(PlayerResult):
             columns |= {"p_value": self.p_values, "error": self.error}
         return columns
 
-    def facts(self) -> dict[str, Any]:
-        return {
-            "loss": self.loss,
-            "method": self.method,
-            "saved": self.saved,
-            "n_rows": self.n_rows,
-            "n_sampled": self.n_sampled,
-            "level": self.level,
-        }
-
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         title = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
         ends = (self.low[:, o], self.high[:, o])
         return plotting.bars(self.names, self.values[:, o], top_k, title, ax, ends, is_size=True)
 
 
+@check_arguments
 def importance(
     explainer: ExplainerLike,
     X: Any,
@@ -170,7 +163,7 @@ def importance(
         With ``frame()``, ``plot()`` and ``to_json()``.
     """
     level = check_level(level)
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X)
     engine = check_engine(explainer, "importance")
     check_int("budget", budget, 1)
     rng = np.random.default_rng(check_int("random_state", random_state, 0))

@@ -86,6 +86,7 @@ class Interactions(AnalysisResult):
     outputs: tuple[str, ...]
     like: Any = None
     analysis = "interactions"
+    _FACTS = ("index", "order", "min_order", "outputs")
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -136,15 +137,7 @@ class Interactions(AnalysisResult):
         return columns
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "index": self.index,
-            "order": self.order,
-            "min_order": self.min_order,
-            "n_rows": len(self.values),
-            "n_sets": self.n_met,
-            "outputs": self.outputs,
-            "mean_before": self.base,
-        }
+        return super().facts() | {"n_rows": len(self.values), "n_sets": self.n_met, "mean_before": self.base}
 
     def row(self, row: int, *, output: int | str = 0) -> Any:
         """Return the values of one row, the largest first: a frame with ``set``, ``size`` and ``value``."""
@@ -207,6 +200,7 @@ class Interactions(AnalysisResult):
         return int(row)
 
 
+@check_arguments
 def interactions(
     explainer: ExplainerLike,
     X: Any,
@@ -258,7 +252,7 @@ def interactions(
         raise InputError(f"min_order is {truncated_repr(min_order)}; give at most order={order}.")
     if top_k is not None:
         check_int("top_k", top_k, 1, ", or None for all sets")
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X)
     engine = check_engine(explainer, "interactions")
     codes = encode_rows(explainer, X).codes
     return interactions_of(explainer, engine, codes, order, index, top_k, min_order, like=X)

@@ -15,6 +15,7 @@ from fouriershap._base.checks import check_choice, check_int, check_number, find
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import error_text, truncated_list, truncated_repr
 from fouriershap._rows.frames import Rows
+from fouriershap._rows.players import check_groups
 from fouriershap._rows.text import text_of
 from fouriershap.analysis import plotting
 from fouriershap.analysis.explainer import (
@@ -83,6 +84,7 @@ class Reasons(AnalysisResult):
     ids: tuple[Any, ...] | None = None
     like: Any = None
     analysis = "reasons"
+    _FACTS = ("direction", "n_rows")
 
     def __len__(self) -> int:
         return len(self.row)
@@ -119,9 +121,6 @@ class Reasons(AnalysisResult):
         columns |= {"text": list(self.text), "contribution": self.contribution, "share": self.share}
         return columns if self.actionable is None else columns | {"actionable": self.actionable}
 
-    def facts(self) -> dict[str, Any]:
-        return {"direction": self.direction, "n_rows": self.n_rows}
-
     def plot(self, *, row: int = 0, ax: Any = None) -> Any:
         """Plot the reasons of one row as bars (matplotlib).
 
@@ -142,6 +141,7 @@ class Reasons(AnalysisResult):
         return plotting.bars(texts, self.contribution[mine], max(len(mine), 1), title, ax)
 
 
+@check_arguments
 def reasons(
     explainer: ExplainerLike,
     X: Any,
@@ -172,8 +172,9 @@ def reasons(
         A weight per row of ``cohort``.
     output : int or str, optional
         Output to explain; required if there are several.
-    groups : mapping, optional
-        ``{"name of a reason": [players]}``: players that form one reason, with the sum of their values.
+    groups : mapping or sequence, optional
+        ``{"name of a reason": [players]}``: players that form one reason, with the sum of their values; or the name of
+        a reason per player.
     text : mapping, str or callable, optional
         The sentence of each reason, ``{"debt": "Your debt of {value} is high."}``, with the fields ``{feature}``,
         ``{value}`` and ``{contribution}``; or a function of these three. By default "feature = value".
@@ -204,7 +205,8 @@ def reasons(
     rows = explainer.inputs.encode(features)
     if labels is not None and len(labels) != len(rows):
         raise InputError(f"ids has {len(labels)} entries for {len(rows)} rows.")
-    names, members = _merge_players(players, groups)
+    owner, names = check_groups(groups, players)
+    members = [np.flatnonzero(owner == k).tolist() for k in range(len(names))]
     sentences, can_change = read_sentences(text, names), _find_actionable(actionable, names)
     by_player = shap_values(explainer, rows.codes)[:, :, chosen]
     values = np.column_stack([by_player[:, mine].sum(axis=1) for mine in members])
@@ -256,43 +258,6 @@ def rank_reasons(
     order = np.take_along_axis(order, np.lexsort((order, run), axis=1), axis=1)
     falling = np.take_along_axis(size, order, axis=1)
     return order, (falling > noise) & (falling >= min_contribution)
-
-
-def _merge_players(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], list[list[int]]]:
-    """Return the names of the reasons, and the players of each."""
-    if groups is None:
-        return players, [[j] for j in range(len(players))]
-    if not isinstance(groups, Mapping):
-        raise InputError(
-            f"groups is {truncated_repr(groups)}; give a mapping from the name of a reason to its players."
-        )
-    found: dict[str, list[int]] = {}
-    taken: dict[int, str] = {}
-    for name, mine in groups.items():
-        if isinstance(mine, str) or not isinstance(mine, Iterable):
-            raise InputError(
-                f"groups has {truncated_repr(mine)} for {truncated_repr(name)}; give a list of players."
-            )
-        positions = [find_position(player, players, "groups") for player in mine]
-        for j in positions:
-            if j in taken:
-                raise InputError(
-                    f"groups has {truncated_repr(players[j])} in {truncated_repr(taken[j])} and in "
-                    f"{truncated_repr(name)}."
-                )
-            taken[j] = str(name)
-        if positions:
-            found[str(name)] = positions
-    first = {min(positions): name for name, positions in found.items()}
-    names, members = [], []
-    for j, player in enumerate(players):  # a group takes the place of its first player
-        if j in first:
-            names.append(first[j])
-            members.append(found[first[j]])
-        elif j not in taken:
-            names.append(player)
-            members.append([j])
-    return tuple(names), members
 
 
 def read_sentences(text: Any, names: tuple[str, ...]) -> list[Sentence]:

@@ -12,6 +12,7 @@ from fouriershap._base.arguments import check_arguments
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.checks import check_path, find_position
 from fouriershap._rows.tables import to_frame
+from fouriershap.analysis.moments import Floats
 
 
 @check_arguments
@@ -20,6 +21,7 @@ class AnalysisResult:
 
     analysis: str  # the name of the analysis
     like: Any = None  # `frame` returns a frame of the same library
+    _FACTS: tuple[str, ...]  # the attributes that hold for the whole table
 
     def table(self) -> dict[str, Any]:
         """Return the columns of `frame`."""
@@ -27,7 +29,7 @@ class AnalysisResult:
 
     def facts(self) -> dict[str, Any]:
         """Return what holds for the whole table."""
-        raise NotImplementedError
+        return {name: getattr(self, name) for name in self._FACTS}
 
     def frame(self) -> Any:
         """Return a tidy table, in the library of the given rows (for arrays the first that is installed)."""
@@ -119,6 +121,14 @@ def group_columns(
     if len(outputs) > 1:
         columns["output"] = repeat_names(outputs, shape, 2)
     return columns | {"feature": repeat_names(names, shape, 1)}
+
+
+def strongest_lines(
+    names: tuple[str, ...], values: Floats, ends: tuple[Floats, Floats], most: int
+) -> list[str]:
+    """Return lines of a repr: the largest values, with their intervals."""
+    order = np.argsort(-np.abs(values), kind="stable")[:most]
+    return [f"  {names[k]}: {signed(values[k])}{bracket(ends[0][k], ends[1][k])}" for k in order]
 
 
 def check_output(output: Any, outputs: tuple[str, ...]) -> int:

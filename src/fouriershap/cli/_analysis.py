@@ -48,19 +48,8 @@ def drift(
 
     A file may have no background rows: without --background the intervals count the error of ROWS alone.
     """
-    explainer, compared = _open(file, rows, output, plot, background)
-    table = _read(explainer, rows, drop, by)
-    with add_file_name(str(rows)):
-        found = explainer.drift(
-            table,
-            by=by,
-            every=every,
-            bins=bins,
-            interactions=interactions,
-            level=level,
-            background=compared,
-        )
-        _show(found, output, plot, quiet)
+    options = {"by": by, "every": every, "bins": bins, "interactions": interactions, "level": level}
+    _analyse("drift", file, rows, output, plot, background, drop, quiet, options)
 
 
 @report_errors
@@ -119,13 +108,8 @@ def cohorts(
     debug: Debug = False,
 ) -> None:
     """Compare mean explanations of groups of rows; without --by a small tree finds groups."""
-    explainer, compared = _open(file, rows, output, plot, background)
-    table = _read(explainer, rows, drop, by)
-    with add_file_name(str(rows)):
-        found = explainer.cohorts(
-            table, by, every=every, bins=bins, max_leaves=max_leaves, level=level, background=compared
-        )
-        _show(found, output, plot, quiet)
+    options = {"by": by, "every": every, "bins": bins, "max_leaves": max_leaves, "level": level}
+    _analyse("cohorts", file, rows, output, plot, background, drop, quiet, options)
 
 
 @report_errors
@@ -147,13 +131,8 @@ def interactions(
 
     A file may have no background rows, which interactions need: give --background.
     """
-    explainer, compared = _open(file, rows, output, plot, background)
-    table = _read(explainer, rows, drop)
-    with add_file_name(str(rows)):
-        found = explainer.interactions(
-            table, order, index=index, top_k=top_k, min_order=min_order, background=compared
-        )
-        _show(found, output, plot, quiet)
+    options = {"order": order, "index": index, "top_k": top_k, "min_order": min_order}
+    _analyse("interactions", file, rows, output, plot, background, drop, quiet, options)
 
 
 @report_errors
@@ -209,6 +188,24 @@ def read_sentences(path: Path) -> Any:
         raise InputError(f"{truncated_text(path)}: does not exist.") from None
     except ValueError as error:
         raise InputError(f"{truncated_text(path)}: is not JSON: {error_text(error)}") from None
+
+
+def _analyse(
+    method: str,
+    file: Path,
+    rows: Path,
+    output: Path | None,
+    plot: Path | None,
+    background: Path | None,
+    drop: list[str] | None,
+    quiet: bool,
+    options: dict[str, Any],
+) -> None:
+    """Call a method of the explainer with all rows and these options; print or write its result."""
+    explainer, compared = _open(file, rows, output, plot, background)
+    table = _read(explainer, rows, drop, options.get("by"))
+    with add_file_name(str(rows)):
+        _show(getattr(explainer, method)(table, background=compared, **options), output, plot, quiet)
 
 
 def _open(

@@ -158,8 +158,9 @@ def _fit_black_box(
         model.check_width(frame.shape[1])
     elif not callable(model) or hasattr(model, "predict"):
         model = make_predict(model)
-    settings = {"budget": _BUDGET} | options
-    with progress_bar(settings["budget"], quiet) as advance:
+    options = dict(options)
+    most = options.pop("budget", _BUDGET)
+    with progress_bar(most, quiet) as advance:
         queried = 0
 
         def step(done: int, budget: int) -> None:
@@ -167,15 +168,15 @@ def _fit_black_box(
             advance(done - queried)
             queried = done
 
-        explainer = BlackBoxExplainer(model, frame, n_jobs=n_jobs, progress=step, **settings)
-    if not quiet and explainer.fit is not None:
-        found = explainer.fit.fidelity
+        explainer = BlackBoxExplainer(model, frame, n_jobs=n_jobs, progress=step, **options).fit(budget=most)
+    if not quiet and explainer.fitted is not None:
+        found = explainer.fitted.fidelity
         lines = [f"black box: {opened.why}; {found.n_queries:,} queries"]
         lines.append(f"fidelity: R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}] on held-out answers")
         if found.shap is not None:
             interval = f"[{found.shap.low:.4f}, {found.shap.high:.4f}]"
             lines.append(
-                f"certificate: R² {found.shap.r2:.4f} {interval} of SHAP values, by the model itself"
+                f"certificate: R² {found.shap.r2:.4f} {interval} of SHAP values at {found.judged_on}"
             )
         typer.echo("\n".join(lines), err=True)
     return explainer

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fouriershap import Explainer, Spectrum, Waves, load
 from fouriershap._base.messages import truncated_text
-from fouriershap.spectra import Tables
 
 Lines = list[tuple[str, str]]
 
@@ -21,7 +20,7 @@ def describe(path: Path) -> Lines:
     return [("file", f"{truncated_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
 
-def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
+def _describe(loaded: Spectrum | Waves | Explainer) -> Lines:
     if isinstance(loaded, Spectrum):
         return [("holds", "spectrum"), *_spectrum(loaded)]
     if isinstance(loaded, Waves):
@@ -30,10 +29,6 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
             ("waves", f"{len(loaded):,}"),
             ("features", str(loaded.columns.n_features)),
         ]
-    if isinstance(loaded, Tables):
-        expected = np.atleast_1d(loaded.expected_value)
-        lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
-        return [*lines, *_facts(loaded.engine.info), ("expected value", _numbers(expected))]
     lines = _holds(loaded) + _names(loaded)
     if isinstance(loaded.representation, Spectrum):
         lines += [*_spectrum(loaded.representation), _background(loaded.info)]
@@ -44,14 +39,14 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
 
 def _holds(explainer: Explainer) -> Lines:
     lines = [("holds", f"explainer of {explainer.kind}")]
-    if explainer.fit is None:
+    if explainer.fitted is None:
         model = explainer.info.model or explainer.model_name
         return [*lines, *([("model", truncated_text(model))] if model else []), ("output", explainer.output)]
-    found = explainer.fit.fidelity
+    found = explainer.fitted.fidelity
     return [
         *lines,
         ("model", f"{found.n_queries:,} queries"),
-        ("method", explainer.fit.method),
+        ("method", explainer.fitted.method),
         ("fidelity", f"R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}]"),
     ]
 

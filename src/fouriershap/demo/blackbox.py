@@ -31,8 +31,8 @@ def run(folder: Path) -> Section:
 
     model, X = train()
     background = X[:: len(X) // _BACKGROUND][:_BACKGROUND]
-    options: dict[str, Any] = {"method": "trees", "budget": _BUDGET, "random_state": 0, "min_fidelity": 0.0}
-    explainer, fitting = timed(lambda: fs.BlackBoxExplainer(model, background, data=X, **options))
+    asked = fs.BlackBoxExplainer(model, background, data=X, random_state=0)
+    explainer, fitting = timed(lambda: asked.fit(X, budget=_BUDGET))
     phi, ours = timed(lambda: explainer.shap_values(X))
     masker = shap.maskers.Independent(background.to_numpy(), max_samples=_BACKGROUND)
     predict = lambda rows: model.predict(type(X)(rows, columns=X.columns))  # noqa: E731

@@ -30,12 +30,8 @@ def explain(
     explainer : Explainer or path
         A .fshap file on storage that client and workers share is opened once per worker process, and the
         processes of one machine share its memory. An explainer is compiled and sent once to each worker.
-    ids : sequence of str, optional
-        Columns to carry into the result. Any other column must be a feature.
-    layout : {"columns", "array", "top_k"}
-        See `Explainer.explain_batches`.
-    top_k : int
-        Reasons per row for "top_k".
+    ids, layout, top_k
+        As in `Explainer.explain_batches`.
     n_jobs : int
         Threads per partition. One, since Dask runs a partition per core.
 

@@ -30,12 +30,8 @@ def explain(
     explainer : Explainer or path
         A .fshap file on storage that driver and workers share is opened once per actor, and the actors of one
         machine share its memory. An explainer is compiled and put into the object store.
-    ids : sequence of str, optional
-        Columns to carry into the result. Any other column must be a feature.
-    layout : {"columns", "array", "top_k"}
-        See `Explainer.explain_batches`.
-    top_k : int
-        Reasons per row for "top_k".
+    ids, layout, top_k
+        As in `Explainer.explain_batches`.
     n_jobs : int
         Threads per actor, and the cores that it reserves.
     **options

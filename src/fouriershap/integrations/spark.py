@@ -35,12 +35,8 @@ def explain(
     explainer : Explainer or path
         A .fshap file on storage that driver and workers share is opened once per worker process, and the
         processes of one machine share its memory. An explainer is compiled and broadcast.
-    ids : sequence of str, optional
-        Columns to carry into the result. Any other column must be a feature.
-    layout : {"columns", "array", "top_k"}
-        See `Explainer.explain_batches`.
-    top_k : int
-        Reasons per row for "top_k".
+    ids, layout, top_k
+        As in `Explainer.explain_batches`.
     n_jobs : int
         Threads per task. One, since Spark runs a task per core.
 
@@ -66,7 +62,10 @@ def explain(
     types = import_engine("pyspark.sql.types")
     check_frame(df, "df", "mapInArrow", "a Spark data frame, as of `spark.createDataFrame(rows)`")
     job = make_job(explainer, ids, layout, top_k, n_jobs)
-    _check_columns(job, df.columns)
+    import pyarrow as pa
+
+    # Explain no rows, so that wrong columns are errors here, not on a worker.
+    next(job.explain([pa.Table.from_arrays([pa.nulls(0)] * len(df.columns), names=list(df.columns))]))
     added = [types.StructField(column.name, _spark_type(column, types)) for column in job.schema]
     schema = types.StructType([*(df.schema[name] for name in job.ids), *added])
     # Columns are numbered for mapInArrow, which takes a dot in a name for a field of a struct.
@@ -96,11 +95,8 @@ def explain_files(
     Parameters
     ----------
     session : pyspark.sql.SparkSession
-    source : path
-        A parquet file, or a folder of them, which driver and workers reach under this path. Columns are features,
-        found by name, and ids.
-    target : path
-        A new or empty folder, which they reach as well. The names of its files keep the order of the rows.
+    source, target
+        As in `fouriershap.integrations.dask.explain_files`.
     explainer, ids, layout, top_k, n_jobs
         As in `explain`. An object is sent with the tasks; a path is quicker.
 
@@ -108,11 +104,6 @@ def explain_files(
     -------
     int
         The number of rows.
-
-    Raises
-    ------
-    InputError
-        An argument is wrong, or columns of a file are missing or unknown to the model.
 
     Examples
     --------
@@ -129,35 +120,19 @@ def explain_files(
         )
 
     def send(job: Job, parts: list[Part]) -> Iterable[int]:
-        work = _numbered(explain_part, parts)
+        def explained(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow as pa
+
+            for batch in batches:
+                numbers = batch.column(0).to_pylist()
+                n_rows = [explain_part(job, parts[number]) for number in numbers]
+                yield pa.RecordBatch.from_pydict({"part": numbers, "n_rows": n_rows})
+
         numbers = session.range(0, len(parts), 1, len(parts))  # a part in each partition
-        done = numbers.mapInArrow(_with_job(work, job, session), "part long, n_rows long").collect()
+        done = numbers.mapInArrow(_with_job(explained, job, session), "part long, n_rows long").collect()
         return [row["n_rows"] for row in done]
 
     return explain_parts(make_job(explainer, ids, layout, top_k, n_jobs), source, target, "spark", send)
-
-
-def _numbered(
-    work: Callable[[Job, Part], int], parts: list[Part]
-) -> Callable[[Job, Iterator[Any]], Iterator[Any]]:
-    """Return a function that does the work for the numbers of parts."""
-
-    def explained(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for batch in batches:
-            numbers = batch.column(0).to_pylist()
-            n_rows = [work(job, parts[number]) for number in numbers]
-            yield pa.RecordBatch.from_pydict({"part": numbers, "n_rows": n_rows})
-
-    return explained
-
-
-def _check_columns(job: Job, names: Sequence[str]) -> None:
-    """Explain no rows with these columns, so that wrong ones are errors here, not on a worker."""
-    import pyarrow as pa
-
-    next(job.explain([pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))]))
 
 
 def _spark_type(column: OutputColumn, types: Any) -> Any:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
-from fouriershap._shapley.engine import Engine
 from fouriershap.analysis.cohorts import Cohorts, cohorts
 from fouriershap.analysis.drift import Drift, drift
 from fouriershap.analysis.explainer import ExplainerLike
@@ -62,19 +61,14 @@ def show_cohorts(explainer: ExplainerLike, X: Any, given: Any) -> Comparison:
     return _compare(found, words, found.predictions, base)
 
 
-def find_sets(
-    explainer: ExplainerLike, raw: Engine | None, codes: NDArray[Any], given: int | Interactions
-) -> Sets:
-    """Return the strongest sets of two players and more: up to an order, or from a result.
-
-    They are those of the raw output, by the engine ``raw``, if the page explains another output.
-    """
+def find_sets(explainer: ExplainerLike, codes: NDArray[Any], given: int | Interactions) -> Sets:
+    """Return the strongest sets of two players and more, of the raw output: up to an order, or from a result."""
     engine, first = explainer.engine, 0
     if isinstance(given, Interactions):
         _check_names("interactions", given.players, explainer.player_names)
         found, which = [given], f"At most {_SETS} sets are listed."
     else:
-        engine, first = (engine, 0) if raw is None else (raw, engine.n_outputs)
+        engine, first = engine.raw, 0 if engine.raw is engine else engine.n_outputs
         sizes = range(2, min(given, len(explainer.player_names)) + 1)
         found = [
             interactions_of(explainer, engine, codes[:_SET_ROWS], given, "k-SII", _SETS_OF_A_SIZE, least)

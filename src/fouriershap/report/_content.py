@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._rows.inputs import InputField
-from fouriershap.report._pack import packed_all
+from fouriershap.report._html import packed_all
 
 Floats = NDArray[np.float64]
 

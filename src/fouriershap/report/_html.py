@@ -5,12 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
+import zlib
 from importlib import resources
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fouriershap._base.checks import import_optional
-from fouriershap.report._pack import packed_bytes, script_json
+from fouriershap._base.messages import truncated_text
 
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
 _SCRIPTS = [
@@ -20,26 +25,20 @@ _SCRIPTS = [
 ]
 
 
+# Typed arrays of JavaScript. Booleans are stored as bytes, int64 as int32.
+_DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
+
+
 def _asset(name: str) -> str:
     return resources.files("fouriershap.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    """Return all scripts in one scope. They are not a module, since modules wait until the whole file is read."""
-    parts = "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();'
-
-
-def _hash(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
 def policy(scripts: list[str]) -> str:
     """Return a Content-Security-Policy: only these scripts run, and nothing is fetched."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     rules = {
         "default-src": "'none'",
-        "script-src": " ".join(map(_hash, scripts)),
+        "script-src": " ".join(f"'sha256-{digest}'" for digest in digests),
         "style-src": "'unsafe-inline'",  # plotly writes style elements
         "img-src": "data: blob:",  # and draws heat maps as images
         "connect-src": "'none'",
@@ -56,9 +55,12 @@ class Page:
         plotly = import_optional("plotly.offline", "the report", "[report]")
         # A Python string may hold half a surrogate pair, which UTF-8 cannot encode.
         safe = title.encode("utf-8", "replace").decode("utf-8")
-        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _script()}
+        # All scripts in one scope. They are not a module, since modules wait until the whole file is read.
+        parts = "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
+        script = f'(() => {{\n"use strict";\n{parts}\n}})();'
+        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": script}
         self._parts = {
-            "script": scripts["script"],
+            "script": script,
             "plotly": packed_bytes(scripts["plotly"].encode()),  # a third of its length
             "title": html.escape(safe),
             "style": _asset("report.css"),
@@ -74,3 +76,35 @@ class Page:
         """Return the whole file, in one pass over the template, so that parts are not searched for placeholders."""
         parts = self._parts | {"data": script_json(data), "all_rows": script_json(all_rows)}
         return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], self._template)
+
+
+def packed(array: NDArray[Any]) -> dict[str, str]:
+    """Return an array as the page's `unpack` reads it."""
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8)
+    elif array.dtype == np.int64:
+        if array.size and not -(2**31) <= array.min() <= array.max() < 2**31:
+            raise OverflowError("an array of the report has numbers that overflow 32 bits.")
+        array = array.astype(np.int32)
+    if array.dtype.name not in _DTYPES:
+        raise TypeError(f"a report cannot hold arrays of {truncated_text(array.dtype)}.")
+    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    # The first byte of every number, then the second ...: similar bytes together compress better.
+    shuffled = little.reshape(-1).view(np.uint8).reshape(-1, little.itemsize).T.tobytes()
+    return {"dtype": array.dtype.name, "data": packed_bytes(shuffled)}
+
+
+def packed_bytes(whole: bytes) -> str:
+    """Return base64 of deflated bytes."""
+    return base64.b64encode(zlib.compress(whole)).decode()
+
+
+def packed_all(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, str]]:
+    """Return named arrays, each packed."""
+    return {name: packed(array) for name, array in arrays.items()}
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that cannot end a script element: ASCII, without ``<``."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int, check_number
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.messages import error_text, truncated_repr
@@ -27,11 +28,11 @@ from fouriershap.report._comparisons import (
     split_sentences,
 )
 from fouriershap.report._content import Content, Floats, Output, PairSizes
-from fouriershap.report._engine_facts import EngineFacts, engine_facts
 from fouriershap.report._metrics import measure
 from fouriershap.report._subject import (
     explain_meaning,
     find_versions,
+    kind_of,
     list_facts,
     make_profile,
     make_what_if,
@@ -43,6 +44,7 @@ _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
 _STRONGEST = 20  # players whose pairs are shown if there are more
 
 
+@check_arguments
 def write_report(
     explainer: ExplainerLike,
     X: Any,
@@ -111,57 +113,58 @@ def write_report(
             raise InputError(f"{name} is {truncated_repr(label)}; give a text, or None.")
     if facts is not None and not isinstance(facts, Mapping):
         raise InputError(f"facts is {truncated_repr(facts)}; give a mapping from names to texts.")
+    explainer = explainer.offline(X)
     engine = check_engine(explainer, "a report")
     sentences = split_sentences(text, explainer.player_names)
     given = {"y": y, "ids": ids, "cohorts": cohorts}
     features, columns = split_columns(X, given, explainer.input_names)
     rows = encode_rows(explainer, features)
     row_names = _name_rows(X, columns["ids"], len(rows))
-    about = engine_facts(explainer, rows, max_bytes)
+    raw, inputs = engine.raw, explainer.inputs.fields(rows)
     values, expected = shap_values(explainer, rows.codes), engine.expected
-    outputs, n_explained = _name_outputs(explainer, about, unit), values.shape[2]
+    outputs, n_explained = _name_outputs(explainer, unit), values.shape[2]
     actual = None
     if columns["y"] is not None:
         actual = measure(explainer, columns["y"], expected + values.sum(axis=1))
-    if about.raw is not None:
-        raw = about.raw.shap_values(rows.codes, explainer.n_jobs)
-        values, expected = np.concatenate([values, raw], 2), np.append(expected, about.raw.expected)
+    if raw is not engine:
+        both = [values, raw.shap_values(rows.codes, explainer.n_jobs)]
+        values, expected = np.concatenate(both, 2), np.append(expected, raw.expected)
     wrong = expected[~np.isfinite(expected)]
     if len(wrong):
         raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
     versions = find_versions(explainer)
     has_cohorts = cohorts is not None and cohorts is not False
     content = Content(
-        title=title or f"{about.kind}, explained",
-        facts=list_facts(explainer, about, versions, facts),
-        meaning=explain_meaning(about),
-        inputs=about.inputs,
-        players=_name_players(explainer.player_names, about.inputs),
+        title=title or f"{kind_of(explainer)}, explained",
+        facts=list_facts(explainer, versions, facts),
+        meaning=explain_meaning(explainer),
+        inputs=inputs,
+        players=_name_players(explainer.player_names, inputs),
         outputs=outputs,
         expected=expected,
         values=values,
         row_names=row_names,
-        what_if=make_what_if(about),
-        link=page_link(about),
-        profile=make_profile(about.info),
-        interactions=_pair_sizes(explainer, about.raw or engine, rows.codes, values),
-        first_raw=n_explained if about.raw is not None else 0,
+        what_if=make_what_if(explainer, rows, len(inputs), max_bytes),
+        link=page_link(explainer),
+        profile=make_profile(raw.info),
+        interactions=_pair_sizes(explainer, raw, rows.codes, values),
+        first_raw=n_explained if raw is not engine else 0,
         # The second of two classes is the positive one.
         output=1 if n_explained == 2 and explainer.output_names is not None else 0,
         importance_ends=importance_intervals(values),
         actual=actual,
         drift=None if drift is None else show_drift(explainer, drift),
         cohorts=show_cohorts(explainer, features, columns["cohorts"]) if has_cohorts else None,
-        sets=None if interactions is None else find_sets(explainer, about.raw, rows.codes, interactions),
+        sets=None if interactions is None else find_sets(explainer, rows.codes, interactions),
         sentences=sentences,
         versions=versions,
     )
     return write_content(content, path, max_rows=max_rows, max_bytes=max_bytes)
 
 
-def _name_outputs(explainer: ExplainerLike, about: EngineFacts, unit: str | None) -> list[Output]:
+def _name_outputs(explainer: ExplainerLike, unit: str | None) -> list[Output]:
     """Return the names of the outputs, raw ones last."""
-    names, n = explainer.output_names, explainer.engine.n_outputs
+    engine, names, n = explainer.engine, explainer.output_names, explainer.engine.n_outputs
 
     def name(own: str, scale: str | None) -> list[Output]:
         found = []
@@ -175,8 +178,8 @@ def _name_outputs(explainer: ExplainerLike, about: EngineFacts, unit: str | None
             found.append(Output(label, scale if scale is not None else label if is_named else ""))
         return found
 
-    raw = [] if about.raw is None else name(about.raw_unit or "raw output", None)
-    return name(about.unit, unit) + raw
+    raw = [] if engine.raw is engine else name(engine.raw.output.unit or "raw output", None)
+    return name(engine.output.unit, unit) + raw
 
 
 def _name_players(names: tuple[str, ...], inputs: list[InputField]) -> list[str]:

@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.messages import truncated_text
-from fouriershap._blackbox.fidelity import Fidelity
+from fouriershap._rows.frames import Rows
+from fouriershap._rows.inputs import RulesEncoder
 from fouriershap._shapley.engine import EngineInfo, PageLookup
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.report._content import WhatIf
-from fouriershap.report._engine_facts import EngineFacts
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox.fidelity import Fidelity
 
 _MOST_CURVE = 500
 _MOST_TEXT = 300
@@ -33,33 +36,45 @@ _LINK_TEXTS = {
 }
 
 
-def page_link(facts: EngineFacts) -> str | None:
+def kind_of(explainer: ExplainerLike) -> str:
+    """Return what kind of model is explained."""
+    info = explainer.engine.raw.info
+    return "black box" if explainer.fitted is not None else info.model or info.kind
+
+
+def fidelity_of(explainer: ExplainerLike) -> Any:
+    """Return the `Fidelity` of what was fitted; None for a model that was read."""
+    return explainer.engine.quality.fidelity if explainer.fitted is None else explainer.fitted.fidelity
+
+
+def page_link(explainer: ExplainerLike) -> str | None:
     """Return the name of the link that the page applies to raw outputs, if it knows it."""
-    link = facts.display_link
+    link = explainer.engine.raw.output.display_link
     return None if link is None or link.name not in _LINK_TEXTS else link.name
 
 
 def list_facts(
-    explainer: ExplainerLike, facts: EngineFacts, versions: dict[str, str], more: Mapping[Any, Any] | None
+    explainer: ExplainerLike, versions: dict[str, str], more: Mapping[Any, Any] | None
 ) -> list[tuple[str, str]]:
     """Return names and texts: about the model, where it came from, and what the caller adds."""
-    info, n_columns, n_players = facts.info, len(explainer.feature_names), len(explainer.player_names)
+    engine, fit, fidelity = explainer.engine, explainer.fitted, fidelity_of(explainer)
+    info, n_columns, n_players = engine.raw.info, len(explainer.feature_names), len(explainer.player_names)
     grouped = "" if n_columns == n_players else f" in {n_players:,} groups"
-    found = [("Model", facts.kind if not facts.method else "black box, known by its predictions")]
+    found = [("Model", kind_of(explainer) if fit is None else "black box, known by its predictions")]
     if explainer.model_name is not None:
         found.append(("Model class", truncated_text(explainer.model_name)))
-    if facts.method:
-        found += [("Method", facts.method), ("Representation", _describe_representation(info))]
+    if fit is not None:
+        found += [("Method", fit.method), ("Representation", _describe_representation(info))]
     elif info.n_trees:
         found.append(("Trees", f"{info.n_trees:,} with {info.n_leaves:,} leaves"))
     else:
         found.append(("Terms", f"{info.n_terms:,}"))
-    if facts.output != "raw":
-        found.append(("Output", facts.output))
+    if not engine.output.is_raw:
+        found.append(("Output", engine.output.name))
     found.append(("Features", f"{n_columns:,}{grouped}"))
-    if facts.method and facts.fidelity is not None:
-        found.append(("Queries", f"{facts.fidelity.n_queries:,}"))
-        found.append(("Fidelity", _describe_fidelity(facts.fidelity)))
+    if fit is not None and fidelity is not None:
+        found.append(("Queries", f"{fidelity.n_queries:,}"))
+        found.append(("Fidelity", _describe_fidelity(fidelity)))
     rows = "compiled into the tables" if info.n_background is None else f"{info.n_background:,} rows"
     found.append(("Background", "none: path-dependent values" if info.is_path_dependent else rows))
     if explainer.checksum is not None:
@@ -81,71 +96,83 @@ def find_versions(explainer: ExplainerLike) -> dict[str, str]:
     return found if not isinstance(library, str) else found | {package: library}
 
 
-def explain_meaning(facts: EngineFacts) -> list[str]:
+def explain_meaning(explainer: ExplainerLike) -> list[str]:
     """Return sentences: what the values are, and how far to trust them."""
-    link, raw = page_link(facts), facts.raw_unit or "raw output"
-    what = "probabilities" if facts.unit == "probability" else "responses"
-    if facts.fidelity is not None:
-        first = _explain_fidelity(facts.fidelity)
-    elif facts.raw is not None and facts.is_rescaled:
+    engine, fidelity, link = explainer.engine, fidelity_of(explainer), page_link(explainer)
+    is_raw, info, raw = engine.raw is engine, engine.raw.info, engine.raw.output.unit or "raw output"
+    what = "probabilities" if engine.output.unit == "probability" else "responses"
+    if fidelity is not None:
+        first = _explain_fidelity(fidelity)
+    elif not is_raw and engine.quality.is_rescaled:
         first = (
             f"These SHAP values explain {what}: they are the exact values of the {raw} against each background row, "
             "times the slope from that row's output to the explained one's. They add up to what the model predicts."
         )
-    elif facts.raw is not None:
+    elif not is_raw:
         first = f"These SHAP values explain {what} exactly, over all coalitions and background rows."
-    elif facts.info.is_path_dependent:
+    elif info.is_path_dependent:
         first = (
             "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a split "
             "like the training rows."
         )
-    elif facts.background_error:
+    elif info.background_error:
         first = (
             "These SHAP values are those of the model itself; a compressed background misses "
-            f"{facts.background_error:.1e} of their sum of squares."
+            f"{info.background_error:.1e} of their sum of squares."
         )
     else:
         first = "These SHAP values are exact: they use the model itself and all background rows; nothing is sampled."
-    if facts.raw is not None:
+    if not is_raw:
         second = (
             f"The values of the {raw} are there as well; choose at the top what charts show. Interactions and the "
-            f"what-if part use the {raw}, for which each change is exact, and show the {facts.output} that follows."
+            f"what-if part use the {raw}, for which each change is exact, and show the {engine.output.name} that "
+            "follows."
         )
-    elif facts.method:
+    elif explainer.fitted is not None:
         second = "The prediction is that of the representation: the expected value plus the SHAP values."
     else:
-        output = "raw output" if facts.output == "raw" else facts.output
+        output = "raw output" if engine.output.is_raw else engine.output.name
         second = f"The prediction is the model's {output}: the expected value plus the SHAP values."
-    return [first, second, *([_LINK_TEXTS[link]] if link is not None and facts.raw is None else [])]
+    return [first, second, *([_LINK_TEXTS[link]] if link is not None and is_raw else [])]
 
 
-def make_what_if(facts: EngineFacts) -> list[WhatIf] | str:
-    """Return what the page looks up to explain changed rows, or why it cannot."""
-    if isinstance(facts.lookups, str):
-        return facts.lookups
-    return [_make_what_if(facts, lookup) for lookup in facts.lookups]
+def make_what_if(explainer: ExplainerLike, rows: Rows, n_inputs: int, budget: int) -> list[WhatIf] | str:
+    """Return what the page looks up to explain changed rows, or why it cannot.
 
+    Look-ups that would be far larger than ``budget`` bytes are not made.
+    """
+    lookups, encoder = explainer.engine.raw.lookups(budget), explainer.inputs.encoder
+    if isinstance(lookups, str):
+        return lookups
+    missing_value, zero_as_missing = None, np.zeros(n_inputs, dtype=bool)
+    if isinstance(encoder, RulesEncoder):  # engines get clean rows, but a reader types anything
+        number = encoder.rules.missing_value
+        missing_value = None if np.isnan(number) else number
+        zero_as_missing[list(encoder.rules.zero_as_missing)] = True
+    codes = rows.codes[:_ROUNDING_ROWS]
+    codes = codes.astype(np.float64) if codes.dtype == np.uint8 else codes
 
-def _make_what_if(facts: EngineFacts, lookup: PageLookup, note: str = "") -> WhatIf:
-    header, arrays = lookup.header(), lookup.arrays()
-    if "missing_value" in header:  # engines get clean rows, but a reader types anything
-        header["missing_value"], arrays["zero_as_missing"] = facts.missing_value, facts.zero_as_missing
-    can_round = not note and lookup.rounded(16) is not None
-    return WhatIf(header, arrays, lookup.nbytes, partial(_round, facts, lookup) if can_round else None, note)
+    def make(lookup: PageLookup, note: str = "") -> WhatIf:
+        header, arrays = lookup.header(), lookup.arrays()
+        if "missing_value" in header:
+            header["missing_value"], arrays["zero_as_missing"] = missing_value, zero_as_missing
+        can_round = not note and lookup.rounded(16) is not None
+        return WhatIf(header, arrays, lookup.nbytes, partial(coarser, lookup) if can_round else None, note)
 
+    def coarser(lookup: PageLookup, n_bits: int) -> WhatIf:
+        """Return smaller tables, and the error that they make on some rows."""
+        rounded = lookup.rounded(n_bits)
+        assert rounded is not None
+        exact = lookup.shap_values(codes)
+        error = float(np.abs(rounded.shap_values(codes) - exact).max(initial=0.0))
+        largest = float(np.abs(exact).max(initial=0.0)) or 1.0
+        note = (
+            f"The tables of the what-if part are rounded to make the page smaller. On {len(codes):,} rows its values "
+            f"differ by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
+        )
+        return make(rounded, note)
 
-def _round(facts: EngineFacts, lookup: PageLookup, n_bits: int) -> WhatIf:
-    """Return smaller tables, and the error that they make on some rows."""
-    rows, coarser = facts.codes[:_ROUNDING_ROWS], lookup.rounded(n_bits)
-    assert coarser is not None
-    exact = lookup.shap_values(rows)
-    error = float(np.abs(coarser.shap_values(rows) - exact).max(initial=0.0))
-    largest = float(np.abs(exact).max(initial=0.0)) or 1.0
-    note = (
-        f"The tables of the what-if part are rounded to make the page smaller. On {len(rows):,} rows its values "
-        f"differ by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
-    )
-    return _make_what_if(facts, coarser, note)
+    return [make(lookup) for lookup in lookups]
 
 
 def make_profile(info: EngineInfo) -> dict[str, NDArray[Any]]:

@@ -14,8 +14,7 @@ from fouriershap._base.checks import check_path
 from fouriershap._base.errors import InputError, ReportWarning
 from fouriershap._base.warn import warn
 from fouriershap.report._content import Content, WhatIf
-from fouriershap.report._html import Page
-from fouriershap.report._pack import packed_all, script_json
+from fouriershap.report._html import Page, packed_all, script_json
 
 _MOST_ROWS = 10_000  # with more, searching the page is slow
 _FIRST_ROWS = 200  # shown before the others are read, if there are more than `_MOST_ROWS`

@@ -1,7 +1,7 @@
 """ONNX: ``TreeEnsembleRegressor``, ``TreeEnsembleClassifier`` and, of later files, ``TreeEnsemble``.
 
 The trees compare in the type of their input, float32 unless a file says double. What a graph does to rows before that
-goes into the thresholds (`onnx_columns`); what it does behind the trees is a link, which is not explained, or linear.
+goes into the thresholds (`columns`); what it does behind the trees is a link, which is not explained, or linear.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import LOGISTIC, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.messages import truncated_text
-from fouriershap._libraries.onnx.behind import read_behind, word
 from fouriershap._libraries.onnx.columns import Column, columns_before, inputs_from
 from fouriershap._libraries.onnx.graph import WAY_OUT, Graph, Node
 from fouriershap._libraries.onnx.trees import (
@@ -36,6 +35,10 @@ from fouriershap._trees.ensemble import LEAF
 OPERATORS = ("TreeEnsembleRegressor", "TreeEnsembleClassifier", "TreeEnsemble")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _LINKS = {"LOGISTIC": LOGISTIC, "Sigmoid": LOGISTIC, "SOFTMAX": SOFTMAX, "Softmax": SOFTMAX}
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_LINK_NODES = ("Sigmoid", "Softmax", "LogSoftmax", "Exp", "Log", "Relu", "Clip", "Tanh")
+_SAME = ("Identity", "Cast", "ZipMap", "Reshape", "Flatten", "Squeeze")
+_LABELS = ("ArgMax", "TopK", "Greater", "GreaterOrEqual", "Less")  # what labels are made by
 _CASTING = Casting("onnx", labels_in_dtype=True)
 
 
@@ -71,7 +74,7 @@ def read(data: bytes) -> Reading:
     vocabularies = _vocabularies(nodes, columns)
     condition = _conditions(nodes, columns, dtype, compared, vocabularies)
     weights, base, labels = _outputs(node, nodes)
-    scale, shift, link = read_behind(graph, node)
+    scale, shift, link = _read_behind(graph, node)
     weights, base = weights * scale, base * scale + shift
     trees, tree_output = _trees(nodes, condition, weights)
     return tree_reading(
@@ -91,6 +94,52 @@ def read(data: bytes) -> Reading:
         vocabularies=vocabularies,
         numbers_are_labels=bool(vocabularies),
     )
+
+
+def _word(node: Node, name: str, default: str, words: tuple[str, ...]) -> str:
+    """Return an attribute that is a word in the older operators, and its number in the newer one."""
+    if node.op != "TreeEnsemble":
+        return node.text(name, default)
+    return words[node.whole(name, words.index(default))]
+
+
+def _read_behind(graph: Graph, node: Node) -> tuple[Any, Any, str]:
+    """Return what is done to the output of the trees: a factor, a summand, and the name of a link ("NONE" for none)."""
+    scale, shift, value = np.float64(1), np.float64(0), node.outputs[-1]
+    transform = _word(node, "post_transform", "NONE", _TRANSFORMS)
+    if transform != "NONE" or (node.op == "TreeEnsembleClassifier" and len(node.outputs) < 2):
+        return scale, shift, transform
+    while True:
+        after = [found for found in graph.consumers(value) if found.op not in _LABELS]
+        if not after:
+            return scale, shift, "NONE"
+        if after[0].op in _LINK_NODES:
+            return scale, shift, after[0].op
+        if len(after) > 1 or after[0].op not in (*_SAME, "Add", "Sub", "Mul", "Div"):
+            ops = ", ".join(truncated_text(found.op) for found in after)
+            raise UnsupportedModelError(
+                f"the ONNX model has {ops} behind its trees, which is not read: only Add, Sub, Mul and Div by "
+                f"constants, and links such as Sigmoid and Softmax, are. {WAY_OUT}"
+            )
+        if after[0].op not in _SAME:
+            scale, shift = _linear(graph, after[0], value, scale, shift)
+        value = after[0].outputs[0]
+
+
+def _linear(graph: Graph, node: Node, value: str, scale: Any, shift: Any) -> tuple[Any, Any]:
+    first = node.inputs[0] == value
+    constant = graph.constant(node.inputs[1 if first else 0])
+    if constant is None or (node.op == "Div" and not first):
+        raise UnsupportedModelError(
+            f"the ONNX model has {node.op} of two computed values behind its trees. {WAY_OUT}"
+        )
+    number = constant.astype(np.float64).reshape(-1)
+    if node.op in ("Mul", "Div"):
+        factor = number if node.op == "Mul" else 1 / number
+        return scale * factor, shift * factor
+    if node.op == "Add":
+        return scale, shift + number
+    return (scale, shift - number) if first else (-scale, number - shift)
 
 
 def _link(name: str, n_outputs: int) -> Link:
@@ -159,7 +208,7 @@ def _outputs(node: Node, nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.
 
     A classifier of two classes whose leaves speak of the first alone has one output: the margin of the second class.
     """
-    aggregate = word(node, "aggregate_function", "SUM", _AGGREGATES)
+    aggregate = _word(node, "aggregate_function", "SUM", _AGGREGATES)
     if aggregate not in ("SUM", "AVERAGE"):
         raise UnsupportedModelError(
             f"the ONNX model takes the {aggregate} over its trees: no sum of trees. {WAY_OUT}"

@@ -5,7 +5,7 @@ base       the closed form of one term, one background row and one row, mapped o
 precompute what depends on term and background alone is computed once and kept
 sparse     only the atoms that a term touches, padded to the highest degree
 positional terms listed by the player that they touch, values per player
-tables     the look-up tables of `fouriershap.spectra.compile`, read under XLA
+tables     the look-up tables of `SpectrumExplainer`, read under XLA
 ========== =================================================================================
 
 JAX is imported when one of them is first used.
@@ -44,8 +44,8 @@ def prepare(
 ) -> Prepared:
     """Lay out a spectrum and a background for one of the paper's versions, once.
 
-    Arguments are those of `fouriershap.spectra.compile`. ``memory`` is a budget of arrays on the device in bytes; None
-    for a quarter of what it has. ``precision`` None is double on a CPU, single on an accelerator.
+    Arguments are those of `fouriershap.spectra.shap_values`. ``memory`` is a budget of arrays on the device in bytes;
+    None for a quarter of what it has. ``precision`` None is double on a CPU, single on an accelerator.
     """
     check_choice("strategy", strategy, VERSIONS)
     _check_precision(precision)

@@ -10,7 +10,7 @@ background rows are few, and else from a representation that is *fitted* to it, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -36,14 +36,18 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
+from fouriershap._shapley.outputs.slopes import find_channels, slope
+from fouriershap._shapley.policy import Memo
 from fouriershap._shapley.sets import InteractionEngine, Keys, RecodedInteractions, all_keys, select_keys
-from fouriershap._shapley.trees import walk
+from fouriershap._shapley.trees.channels import ChannelTrees, one_output
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.plan import add_plans
+from fouriershap._shapley.verify import verify_array, verify_weights
 
-_ROWS = 64  # rows per job
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _MOST_PLAYERS = 15  # of values by definition
-_SAME = 1e-12  # raw outputs closer than this, relative, count as equal
+_TOLERANCES = {4: 1e-7, 8: 1e-10}  # of mean slopes, by the bytes of a number in tables
+_RESCALED = "values of the raw output, times slopes at a few reference margins"
 _NEEDS_LABELS = "output='log_loss' needs the labels of the rows: shap_values(X, y)."
 
 
@@ -123,11 +127,123 @@ class TransformedOutput(WrappingEngine):
 
 
 @dataclass(frozen=True, eq=False)
+class Margins:
+    """Margins of a background, (n_rows, n_outputs), and its rows as channels of slopes for each output."""
+
+    values: Floats
+    weights: Floats | None
+    channels: tuple[Floats, ...]  # reference margins (n_channels,) of each output
+    trees: tuple[ChannelTrees, ...]
+
+    @classmethod
+    def of(cls, engine: TreeEngine, output: Output) -> Margins:
+        """Return those of the background of an engine of the raw output."""
+        background, model = engine.tree_background, engine.model
+        assert background.rows is not None
+        values = engine.predict(background.rows)
+        tolerance = _TOLERANCES[model.dtype.itemsize]
+        channels, trees = [], []
+        for k, margins in enumerate(values.T):
+            found = find_channels(_functions(output), margins, background.weights, tolerance)
+            mine = one_output(model, k, len(found.margins))
+            rows = replace(background, model=mine, weights=found.shares / len(margins))
+            if background.weights is not None:
+                rows = replace(rows, weights=found.shares * background.weights[:, None])
+            channels.append(found.margins)
+            trees.append(ChannelTrees(mine, rows, device=engine.device))
+        return cls(values, background.weights, tuple(channels), tuple(trees))
+
+    def mean(self, outputs: Floats) -> Floats:
+        """Return the mean (n_outputs,) of outputs of the background."""
+        return np.asarray(np.average(outputs, axis=0, weights=self.weights))
+
+    def to(self, device: str) -> Margins:
+        """Return the same on another device."""
+        return replace(self, trees=tuple(each.to(device) for each in self.trees))
+
+    def to_contents(self) -> Contents:
+        """Return named arrays and a header, without the rows of the background."""
+        arrays, headers = {"margins": self.values}, []
+        if self.weights is not None:
+            arrays["margin_weights"] = self.weights
+        for k, (reference, trees) in enumerate(zip(self.channels, self.trees, strict=True)):
+            mine, header = trees.to_contents(False)
+            arrays |= {f"channels{k}.{name}": array for name, array in mine.items()}
+            arrays[f"channels{k}.margins"] = reference
+            headers.append(header)
+        return arrays, {"channels": headers}
+
+    @classmethod
+    def from_contents(
+        cls, arrays: dict[str, NDArray[Any]], headers: list[Any], engine: TreeEngine
+    ) -> Margins:
+        """Return what `to_contents` wrote."""
+        values, weights = arrays.get("margins"), arrays.get("margin_weights")
+        require(values is not None and len(headers) == engine.n_outputs, "its margins are not there")
+        assert values is not None
+        verify_array("margins", values, "f8", 2)
+        fits = len(values) > 0 and values.shape[1] == engine.n_outputs and np.isfinite(values).all()
+        require(bool(fits), "its margins are not finite numbers of its outputs")
+        verify_weights(weights, values)
+        channels, trees = [], []
+        for k, header in enumerate(headers):
+            require(isinstance(header, dict), "its channels are not there")
+            start = f"channels{k}."
+            mine = {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+            require("margins" in mine, "its channels are not there")
+            reference = mine.pop("margins")
+            verify_array("margins", reference, "f8")
+            part = ChannelTrees.from_contents(mine, header)
+            fits = (part.model.n_channels,) == reference.shape and part.n_players == engine.n_players
+            fits = fits and part.model.ensemble.n_features == engine.model.ensemble.n_features
+            require(fits and np.isfinite(reference).all(), "its channels do not fit its trees")
+            require(
+                part.model.ensemble.dtype == engine.model.ensemble.dtype, "its channels have another type"
+            )
+            require(part.in_tables.all(), "its channels have trees without tables")
+            channels.append(reference)
+            trees.append(part)
+        return cls(values, weights, tuple(channels), tuple(trees))
+
+
+def _functions(output: Output) -> list[Callable[[Floats], Floats]]:
+    """Return functions of a margin from which the output of any label is made: losses are linear in the label."""
+    transform = output.transform
+    assert transform is not None  # `make_output` has checked it
+    zero, one = np.zeros(()), np.ones(())
+    if not output.needs_labels:
+        return [lambda raw: transform(raw, zero)]
+    return [lambda raw: transform(raw, zero), lambda raw: transform(raw, one) - transform(raw, zero)]
+
+
+@dataclass(frozen=True, eq=False)
 class Rescaled(TransformedOutput):
     """Values of a function of the raw output of trees, rescaled per background row, as shap defines them."""
 
     inner: TreeEngine
     labels: Floats | None = None  # (n_rows,) of the rows that are explained, see `labelled`
+    built: Memo[Margins] = field(default_factory=Memo)
+
+    @property
+    def margins(self) -> Margins:
+        """Margins of the background and its channels, made when they are first needed."""
+        return self.built.get(0, lambda _: Margins.of(self.inner, self.output))
+
+    @property
+    def quality(self) -> Quality:
+        return Quality(is_rescaled=True)
+
+    @property
+    def device(self) -> str:
+        return self.inner.device
+
+    def to(self, device: str) -> Engine:
+        built: Memo[Margins] = Memo()
+        built.get(0, lambda _: self.margins.to(device))
+        return replace(self, inner=self.inner.to(device), built=built)
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        return replace(self, inner=self.inner.with_background(rows, weights), built=Memo())
 
     def labelled(self, y: ArrayLike | None, n_rows: int) -> Engine:
         if not self.output.needs_labels:
@@ -169,30 +285,20 @@ class Rescaled(TransformedOutput):
 
     def _expected_with(self, label: float) -> Floats:
         """Return the mean over the background, (n_outputs,), with this label for all of it."""
-        outputs = self._transform(self.inner.predict(self._rows.rows), np.asarray(label))
-        return np.asarray(np.average(outputs, axis=0, weights=self._rows.weights))
+        margins = self.margins
+        return margins.mean(self._transform(margins.values, np.asarray(label)))
+
+    def build(self, n_jobs: int = -1) -> None:
+        for trees in self.margins.trees:
+            trees.build(n_jobs)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
-        model, background = self.inner.model, self.inner.tree_background
-        codes, labels = background.codes, self._labels_of(rows)
-        assert codes is not None
-        n_background = codes.shape[1]
-        share = np.full(n_background, 1 / n_background) if background.weights is None else background.weights
-        others, raw = self.inner.predict(self._rows.rows, n_jobs), self.inner.predict(rows, n_jobs)
-        mine = model.coded.book.encode(rows)
-        out = np.zeros((len(rows), self.n_players, self.n_outputs))
-
-        def work(first: int, last: int) -> None:
-            part = np.ascontiguousarray(mine[:, first:last])
-            own, label = raw[first:last], labels[first:last]
-            found = self._transform(own, label)
-            for b in range(n_background):
-                slope = _slope(own - others[b], found - self._transform(others[b][None], label), own)
-                one = np.ascontiguousarray(codes[:, b : b + 1])
-                values = walk.interventional(model.walk_trees, part, one)
-                out[first:last] += share[b] * slope[:, None] * values
-
-        for_each_block(work, len(rows), _ROWS, n_jobs)
+        margins, labels = self.margins, self._labels_of(rows)
+        raw = self.inner.predict(rows, n_jobs)
+        out = np.empty((len(rows), self.n_players, self.n_outputs))
+        for k, (reference, trees) in enumerate(zip(margins.channels, margins.trees, strict=True)):
+            mix = slope(lambda margin: self._transform(margin, labels), raw[:, k : k + 1], reference)
+            out[:, :, k] = trees.mixed_values(rows, mix, n_jobs)
         if outputs is not None:
             outputs[:] = self._transform(raw, labels)
         return out
@@ -206,17 +312,16 @@ class Rescaled(TransformedOutput):
         )
 
     def plan(self, n_rows: int | None) -> Plan:
-        return Plan("rescaled", "values of the raw output, rescaled for each background row")
+        return add_plans([trees.plan(n_rows) for trees in self.margins.trees], _RESCALED)
 
-    def to_contents(self, interactions: bool, background: bool = True) -> Contents:
-        arrays, header = super().to_contents(interactions, background)
-        return arrays, header | {"exact": False}
-
-
-def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
-    """Return the change of the output per change of the raw output; 1, as in shap, where raw outputs are the same."""
-    same = np.abs(change) <= _SAME * np.maximum(np.abs(scale), 1.0)
-    return np.where(same, 1.0, output_change / np.where(same, 1.0, change))
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        self.build()
+        if any(trees.compiled is None or trees.compiled.rest is not None for trees in self.margins.trees):
+            arrays, header = super().to_contents(interactions)
+            return arrays, header | {"exact": False}
+        arrays, header = self.inner.to_contents(interactions, background)
+        mine, parts = self.margins.to_contents()
+        return arrays | mine, header | parts | {"output": self.output.name, "exact": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,13 +463,23 @@ def explain_exactly(engine: Margin, output: Output, fit: Fit, asked_by: str) -> 
     return Fitted(engine, output, fit, asked_by)
 
 
-def load_output(engine: TreeEngine, header: dict[str, Any], fit: Fit) -> Engine:
+def load_output(
+    engine: TreeEngine, arrays: dict[str, NDArray[Any]], header: dict[str, Any], fit: Fit
+) -> Engine:
     """Return what explains the output that `to_contents` of an engine of trees wrote."""
     name = get_typed(header, "output", str)
     require(name in OUTPUTS, "its output is unknown")
     output = OUTPUTS[name](engine.output.link)
     if output.is_raw:
         return engine
+    if "channels" in header:
+        require(output.transform is not None, "its output has no slopes")
+        loaded, built = (
+            Margins.from_contents(arrays, get_typed(header, "channels", list), engine),
+            Memo[Margins](),
+        )
+        built.get(0, lambda _: loaded)
+        return Rescaled(engine, output, built=built)
     require(
         engine.background is not None, f"output {truncated_repr(name)} needs a background, which is not there"
     )

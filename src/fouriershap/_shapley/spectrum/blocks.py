@@ -144,7 +144,7 @@ def compile_terms(
     bound = kernels.build.SpectrumBlocks(
         sizes.astype(np.int32),
         blocks.offset,
-        histograms(blocks, atom_codes(terms, background), weights, 0, len(blocks)),
+        histograms(blocks, atom_codes(terms, background), weights, 0, len(blocks))[:, 0],
         cover.term_start,
         cover.term_mask,
         np.ascontiguousarray(terms.coefficients[cover.term_order]),

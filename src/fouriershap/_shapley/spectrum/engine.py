@@ -229,7 +229,7 @@ def make_engine(
     strategy: str = "auto",
     n_rows: int | None = None,
 ) -> SpectrumEngine:
-    """Check arguments as callers give them (see `fouriershap.spectra.compile`), and compile."""
+    """Check arguments as callers give them (see `fouriershap.spectra.shap_values`), and compile."""
     terms = make_terms(spectrum, players)
     rows = copy_if_shared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))

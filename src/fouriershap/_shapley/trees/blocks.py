@@ -82,7 +82,9 @@ def code_columns(coded: CodedTrees) -> NDArray[np.int32]:
     return coded.book.columns(np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0)
 
 
-def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -> TreeBlocks:
+def build_blocks(
+    coded: CodedTrees, player: NDArray[np.int32], n_players: int, n_channels: int = 1
+) -> TreeBlocks:
     """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
@@ -101,7 +103,8 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     owner = np.repeat(np.arange(len(blocks)), np.diff(start))
     most = int(np.diff(start).max(initial=0))
     members = Members(owner, players, np.arange(len(players)) - start[owner], most)
-    laid_out = lay_out(blocks, members, n_players, output, width, e.n_outputs)
+    sizes = (width * n_channels, e.n_outputs * n_channels)
+    laid_out = lay_out(blocks, members, n_players, output, *sizes)
     return TreeBlocks(Columns(column, pages), arrays, output, 1, *laid_out)
 
 
@@ -116,12 +119,13 @@ def fill_tables(
 ) -> tuple[TableSet, NDArray[np.float64]]:
     """Fill the tables from background codes; None for path-dependent values.
 
-    Return the tables, and the expected output (n_outputs,) of these trees without the base value.
+    Return the tables, and the expected output of these trees without the base value, (n_outputs,) or (n_channels,).
     """
     skeleton, arrays = trees.skeleton, trees.arrays
     values = np.empty(trees.n_values, dtype=dtype)
     # A tree of one leaf has no players, and so no table to fill; all rows reach the leaf.
-    reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
+    total = np.ones(1) if weights is None or weights.ndim == 1 else weights.sum(axis=0)
+    reached = np.isin(arrays["leaf_node"], coded.ensemble.roots)[:, None] * total
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
     blocks_sorted = skeleton.table_block[by_block]
     leaves: tuple[Any, ...] = (*(arrays[name] for name in _LEAVES), _centre(coded), *quadrature(index, 16))
@@ -130,7 +134,7 @@ def fill_tables(
     layout = kernels.tree_tables.Layout(blocks_sorted, skeleton.table_offset[by_block], slots, trees.order)
 
     def work(first: int, last: int) -> None:
-        shares, offset = np.empty(0), skeleton.blocks.offset
+        shares, offset = np.empty((0, 1)), skeleton.blocks.offset
         if background is not None:
             shares = histograms(skeleton.blocks, background, weights, first, last)
             offset = offset - offset[first]
@@ -139,8 +143,8 @@ def fill_tables(
 
     enter("building tables")
     for_each_block(work, len(skeleton.blocks), _BLOCKS_PER_JOB, n_jobs)
-    expected = coded.ensemble.sum_by_output(arrays["leaf_node"], reached)
-    return replace(skeleton, values=values), expected
+    expected = [coded.ensemble.sum_by_output(arrays["leaf_node"], share) for share in reached.T]
+    return replace(skeleton, values=values), np.concatenate(expected)
 
 
 def _centre(coded: CodedTrees) -> NDArray[np.float64]:

@@ -58,13 +58,15 @@ class Choice:
         """Costs of all trees without tables."""
         n_background = None if self.background.rows is None else len(self.background.rows)
         doubled = self.model.dtype.itemsize == 8
-        return DirectCosts(self.model.profile[:, 0], n_background, self.background, doubled)
+        n_channels = self.model.n_channels if self.background.has_channels else 0
+        return DirectCosts(self.model.profile[:, 0], n_background, self.background, doubled, n_channels)
 
     @cached_property
     def table_costs(self) -> TableCosts:
         """Costs of the tables of the trees that are estimated to fit."""
         n_background = 0 if self.background.rows is None else len(self.background.rows)
-        sizes = (self.model.ensemble.values.shape[1], self.model.dtype.itemsize)
+        width = self.model.ensemble.values.shape[1] * self.model.n_channels
+        sizes = (width, self.model.dtype.itemsize)
         return table_costs(self.model.profile[self.in_tables], n_background, *sizes)
 
     @cached_property

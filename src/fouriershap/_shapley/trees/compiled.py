@@ -92,7 +92,7 @@ def lay_out_trees(model: TreeModel) -> Layout:
     in_tables = model.feasible
     while in_tables.any():
         check_capacity(model, in_tables)
-        blocks = build_blocks(model.coded.select(in_tables), model.player, model.n_players)
+        blocks = build_blocks(model.coded.select(in_tables), model.player, model.n_players, model.n_channels)
         sizes = blocks.tree_values * model.dtype.itemsize
         if sizes.sum() <= model.memory:
             return Layout(in_tables, blocks)
@@ -118,7 +118,7 @@ def compile_trees(
     rest = model.walk_without(layout.in_tables)
     blocks = layout.blocks
     if blocks is None:
-        nothing = np.zeros(model.ensemble.n_outputs)
+        nothing = np.zeros(model.ensemble.n_outputs * model.n_channels)
         return CompiledTrees(layout.in_tables, None, NO_COLUMNS, nothing, rest, layout)
     coded, codes = model.coded.select(layout.in_tables), None
     if background.rows is not None:

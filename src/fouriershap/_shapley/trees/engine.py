@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,12 +165,12 @@ class TreeEngine(BaseEngine):
     def build(self, n_jobs: int = -1) -> None:
         self.policy.build(lambda: compile_trees(self.model, self.tree_background, self._layout, n_jobs))
 
-    def _sharing(self, device: str, output: Output) -> TreeEngine:
+    def _sharing(self, device: str, output: Output) -> Self:
         """Return an engine that shares everything that is built."""
         shared = (self.policy, self._last_pairs, self.__dict__.get("expected"))
-        return TreeEngine(self.model, self.tree_background, *shared, device, self._layout, output)
+        return type(self)(self.model, self.tree_background, *shared, device, self._layout, output)
 
-    def to(self, device: str) -> TreeEngine:
+    def to(self, device: str) -> Self:
         if device == "jax" and self.model.strategy in ("stream", "walk"):
             raise InputError(
                 f"device='jax' reads tables, which strategy='{self.model.strategy}' does not build; use "
@@ -219,9 +219,8 @@ class TreeEngine(BaseEngine):
         self, compiled: CompiledTrees | None, codes: NDArray[np.int32], out: Floats, n_jobs: int
     ) -> None:
         """Stream or walk the trees that have no tables: all of them where ``compiled`` is None."""
-        strategy, seconds = self.choice.without_tables(compiled, len(out))
-        if strategy == "stream":
-            ready = self.model.stream_trees if compiled is None else compiled.rest_streamed
+        ready, left, seconds = self._untabled(compiled, len(out))
+        if ready is not None:
             background = self.tree_background
             assert background.codes is not None
             stream.interventional(
@@ -235,12 +234,19 @@ class TreeEngine(BaseEngine):
                 out=out,
                 n_jobs=n_jobs,
             )
-            left = ready.others
-        else:
-            walked = self.model.walk_trees if compiled is None else compiled.rest
-            left = () if walked is None else (walked,)
         for walked in left:
             self._walk(walked, codes, out, seconds, n_jobs)
+
+    def _untabled(
+        self, compiled: CompiledTrees | None, n_rows: int
+    ) -> tuple[stream.StreamTrees | None, tuple[walk.WalkTrees, ...], float]:
+        """Return the trees to stream, those to walk, and the estimated seconds of both."""
+        strategy, seconds = self.choice.without_tables(compiled, n_rows)
+        if strategy == "stream":
+            ready = self.model.stream_trees if compiled is None else compiled.rest_streamed
+            return ready, ready.others, seconds
+        walked = self.model.walk_trees if compiled is None else compiled.rest
+        return None, () if walked is None else (walked,), seconds
 
     def _look_up(
         self,
@@ -406,7 +412,7 @@ class TreeEngine(BaseEngine):
         return trees_to_contents(*parts, background, self.output)
 
     @classmethod
-    def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> TreeEngine:
+    def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
         """Return the engine that `to_contents` wrote."""
         stored = trees_from_contents(arrays, header)
         built = (BuildPolicy(stored.compiled), LastPairs(stored.pairs), stored.expected)

@@ -61,7 +61,7 @@ def trees_to_contents(
     header |= {"precision": model.dtype.name, "memory": model.memory, "strategy": model.strategy}
     header |= {"index": model.index.name, "interventional": background.rows is not None}
     header |= {"link": model.link.name, "model_kind": model.kind, "output": output.name}
-    header["n_background"] = background.n_rows
+    header |= {"n_background": background.n_rows, "n_channels": model.n_channels}
     arrays |= _tables_to_arrays(compiled.tables, compiled.columns)
     if compiled.tables is not None:
         arrays["table_expected"] = compiled.expected
@@ -99,14 +99,18 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)
-    verify_numbers(settings[1], (expected, of_tables), ensemble.n_outputs)
+    n_channels = get_size(header, "n_channels")
+    require(n_channels == 1 or (n_channels and ensemble.n_outputs == 1), "its channels are unknown")
+    assert n_channels is not None
+    n_outputs = ensemble.n_outputs * n_channels
+    verify_numbers(settings[1], (expected, of_tables), n_outputs)
     # Tables were asked for when the file was written: what it holds is all there is to check.
     strategy = "auto" if strategy == "tables" else strategy
-    model = make_model(ensemble, arrays["player"], settings[0], settings[1], strategy, *about)
+    model = make_model(ensemble, arrays["player"], *settings, strategy, *about, n_channels)
     background = Background(model, rows, weights, n_background)
     tables, columns = _tables_from_arrays(arrays, background, in_tables, model.n_players)
     require((of_tables is not None) == in_tables.any(), "the mean of its tables is not there")
-    of_tables = np.zeros(ensemble.n_outputs) if of_tables is None else of_tables
+    of_tables = np.zeros(n_outputs) if of_tables is None else of_tables
     compiled = CompiledTrees(in_tables, tables, columns, of_tables, model.walk_without(in_tables))
     pairs = _pairs_from_arrays(arrays, background) if "pairs" in arrays else None
     named = None if output is None else output(model.link)
@@ -150,7 +154,7 @@ def _tables_from_arrays(
     require(not walked, "trees without tables need a background, which is not there")
     if "values" not in arrays:
         return None, NO_COLUMNS
-    tables = tables_from_arrays(arrays, n_players, model.ensemble.n_outputs)
+    tables = tables_from_arrays(arrays, n_players, model.ensemble.n_outputs * model.n_channels)
     column, pages = code_columns(model.coded.select(in_tables)), None
     if "pages.lut" in arrays:
         pages = Pages(*(arrays[f"pages.{f.name}"] for f in fields(Pages)))

@@ -42,6 +42,8 @@ class TreeModel(Frozen):
         Turns the raw output into the model's prediction.
     kind : str
         Library and class of the model.
+    n_channels : int
+        Weights of each background row, where the model has one output: each makes an output of its own.
     """
 
     coded: CodedTrees
@@ -52,6 +54,7 @@ class TreeModel(Frozen):
     index: Index = SHAPLEY
     link: Link = UNKNOWN
     kind: str = ""
+    n_channels: int = 1
 
     @property
     def ensemble(self) -> TreeEnsemble:
@@ -71,7 +74,7 @@ class TreeModel(Frozen):
         """Trees whose tables are estimated to fit, (n_trees,) bool; building them may show that fewer do."""
         if self.strategy in ("stream", "walk"):
             return np.zeros(self.ensemble.n_trees, dtype=bool)
-        return feasible_trees(self.coded, self.profile, self.memory, self.dtype.itemsize)
+        return feasible_trees(self.coded, self.profile, self.memory, self.dtype.itemsize * self.n_channels)
 
     @cached_property
     def walk_trees(self) -> walk.WalkTrees:
@@ -125,9 +128,11 @@ def make_model(
     index: Index = SHAPLEY,
     link: Link = UNKNOWN,
     kind: str = "",
+    n_channels: int = 1,
 ) -> TreeModel:
     """Encode the thresholds of an ensemble as codes, and add how to explain it."""
-    return TreeModel(code_trees(ensemble), player, memory, np.dtype(dtype), strategy, index, link, kind)
+    coded = code_trees(ensemble)
+    return TreeModel(coded, player, memory, np.dtype(dtype), strategy, index, link, kind, n_channels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +145,7 @@ class Background(Frozen):
     rows : (n_rows, n_features), or None for path-dependent values
         Empty where they were loaded from a file that has tables instead.
     weights : (n_rows,) float64 that sum to 1, or None for equal ones
+        (n_rows, n_channels), of any sum, for a model of several channels.
     n_rows : int or None
         Known even where ``rows`` is empty; None for path-dependent values, or where it is unknown.
     """
@@ -148,6 +154,11 @@ class Background(Frozen):
     rows: NDArray[Any] | None
     weights: Floats | None
     n_rows: int | None
+
+    @property
+    def has_channels(self) -> bool:
+        """Whether each row has several weights."""
+        return self.weights is not None and self.weights.ndim > 1
 
     @property
     def is_lost(self) -> bool:

@@ -8,7 +8,8 @@ leaf is in exactly one. *Walking* compares each row with each background row.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
@@ -220,6 +221,8 @@ class DirectCosts:
     source : Source
     doubled : bool
         Whether tables are in float64.
+    n_channels : int
+        Weights of each background row: a stream for each, and rows that are walked one by one. 0 for one weight.
     which : (n_trees,) bool, optional
         Trees to count; None for all.
     """
@@ -228,6 +231,7 @@ class DirectCosts:
     n_background: int | None
     source: Source
     doubled: bool
+    n_channels: int = 0
     which: NDArray[np.bool_] | None = None
 
     def walk_upper_bound(self, n_rows: int) -> float:
@@ -255,7 +259,7 @@ class DirectCosts:
     def _walk_call(self, n_rows: int, visits: NDArray[np.float64] | None) -> float:
         if self.n_background is None or visits is None:
             return 0.0
-        if n_rows < few_rows(self._mean_leaves, self.n_background):
+        if self.n_channels or n_rows < few_rows(self._mean_leaves, self.n_background):
             return n_rows * self._alone
         return self._sum(self._seen(visits)) * self.n_background * _WALK_BACKGROUND_LEAF / 1e9
 
@@ -287,7 +291,7 @@ class DirectCosts:
         """Lower bound of the seconds to stream any number of rows: a bottom subtree has at most two leaves."""
         if self.n_background is None:
             return math.inf
-        return (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) / 1e9
+        return (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) * max(self.n_channels, 1) / 1e9
 
     def stream(self, n_rows: int) -> float:
         """Return the seconds to stream ``n_rows`` rows, with walking the trees that cannot be streamed."""
@@ -296,7 +300,7 @@ class DirectCosts:
         bottom = self.source.bottom_subtrees
         n_batches = -(-n_rows // bottom.batch_rows)
         each = _subtree_costs(bottom.n_outputs, n_rows / n_batches, self.n_background, self.doubled)
-        costs = bottom.counts @ each * (n_batches / 1e9)
+        costs = bottom.counts @ each * (n_batches * max(self.n_channels, 1) / 1e9)
         walked = ~bottom.can_stream
         if walked.any():
             costs[walked] = n_rows * self._walk_row(self.source.visits)[walked]
@@ -381,6 +385,13 @@ def table_costs(trees: NDArray[np.float64], n_background: int, width: int, items
     row = float((leaves * _by_depth(trees, _LOOK_UP)).sum() * width)
     wait = float(leaves.sum()) * _WAIT * width
     return TableCosts(len(trees), need, build / 1e9, row / 1e9, wait / 1e9)
+
+
+def add_plans(plans: Sequence[TreePlan], reason: str) -> TreePlan:
+    """Return the plan of several models that explain the same rows."""
+    names = [name for plan in plans for name in plan.strategy.split("+")]
+    numbers = {f.name: sum(getattr(plan, f.name) for plan in plans) for f in fields(TreePlan)[2:]}
+    return TreePlan("+".join(dict.fromkeys(names)), reason, **numbers)
 
 
 def make_plan(

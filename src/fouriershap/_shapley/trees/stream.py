@@ -1,7 +1,7 @@
 """Streaming of trees: one bottom subtree at a time gets a table, which all rows of a batch read before it is dropped.
 
 The strategy for deep trees, and for tables that would not fit into memory: cost grows with rows plus background rows,
-and about 100 MB are enough for any model. See `plan` for the terms and `kernels.stream_numpy` for the mathematics.
+and about 100 MB are enough for any model. See `plan` for the terms and `_kernels/stream.h` for the mathematics.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ def interventional(
     seconds: float,
     out: Floats,
     n_jobs: int = -1,
+    is_mean: bool = True,
 ) -> None:
     """Add the interventional values of all rows, the mean over the background, to ``out``.
 
@@ -100,12 +101,16 @@ def interventional(
     seconds : float
         Estimated duration, by which work is cut into parts; they do not depend on ``n_jobs``.
     out : (n_rows, n_players, n_outputs) float64
+    is_mean : bool
+        False where the weights may have any sign and sum: the values are then summed over the background, and there is
+        one stage of the progress for several such calls.
     """
     n_rows, n_background = codes.shape[1], background.shape[1]
     share = np.full(n_background, 1.0 / n_background) if weights is None else weights
-    others = (_padded(background), share, _bound_index(index))
+    others = (_padded(background), share, _bound_index(index, is_mean and index.adds_up))
     rows_each = trees.batch_rows
-    enter("streaming", -(-n_rows // rows_each))
+    if is_mean:
+        enter("streaming", -(-n_rows // rows_each))
     for first in range(0, n_rows, rows_each):
         batch = codes[:, first : first + rows_each]
         n = batch.shape[1]
@@ -115,9 +120,9 @@ def interventional(
         _add_parts(parts, arguments, out[first : first + n], n_jobs)
 
 
-def _bound_index(index: Index) -> kernels.stream.Index:
+def _bound_index(index: Index, adds_up: bool) -> kernels.stream.Index:
     of_points = quadrature(index, MOST_PLAYERS + 1)
-    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), index.adds_up)
+    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), adds_up)
 
 
 def _parts(trees: StreamTrees, limits: StreamLimits, seconds: float) -> list[WalkTrees]:

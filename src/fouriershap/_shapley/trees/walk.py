@@ -249,6 +249,16 @@ def interventional(
     return out
 
 
+def interventional_sums(
+    trees: WalkTrees, codes: Codes, background: Codes, weights: Floats, index: Index, rows: slice, out: Floats
+) -> None:
+    """Add sums over the background to ``out``; each row has weights of its own (n_rows, n_background), of any sign."""
+    first, last = _row_range(codes, rows)
+    for row, share in zip(range(first, last), weights, strict=True):
+        given = (background, share, trees.moments(index), True, out)
+        kernels.walk.interventional(trees.bound, codes, row, row + 1, *given)
+
+
 def _shares(background: Codes, weights: Floats | None) -> Floats:
     n_background = background.shape[1]
     if not n_background:

@@ -1,0 +1,422 @@
+"""`LiveEngine`: SHAP values of a model that is asked when rows come, each with a standard error.
+
+Three ways lead to the values, and the cheapest is taken: every coalition of a row is asked ("enumerate"), some are
+("sample"), or a representation is fitted to the model between these rows and the background, and what the model has
+beyond it is sampled ("fit"). How much sampling costs is known from its first draws, so that no more than about twice
+the time of the best way is spent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import comb
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from fouriershap._base.errors import CostWarning, FidelityWarning, InputError
+from fouriershap._base.warn import warn
+from fouriershap._blackbox.black_box import BlackBox, Look
+from fouriershap._blackbox.build import FIRST_BUDGET, expected_fit_seconds, fit_stand_in
+from fouriershap._blackbox.fidelity import NOTICED
+from fouriershap._blackbox.fit import FitResult
+from fouriershap._blackbox.one_game import all_coalitions
+from fouriershap._blackbox.sampler import Game, Sampler
+from fouriershap._blackbox.stand_in import game_of, stand_in_of
+from fouriershap._rows.pool import Pool
+from fouriershap._shapley.engine import (
+    BackgroundRows,
+    BaseEngine,
+    Contents,
+    Engine,
+    EngineInfo,
+    Estimates,
+    Floats,
+    PageLookup,
+    Plan,
+    Quality,
+)
+from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.outputs.kinds import Output, Raw
+from fouriershap._shapley.sets import InteractionEngine, Keys
+
+ENUMERATE, SAMPLE, FIT = "enumerate", "sample", "fit"
+_BLOCK = 500  # rows that are sampled together
+_MOST_PLAYERS = 16  # that are enumerated
+_OWN_SECONDS = 2e-7  # for a query, beside those of the model
+_LONG = 60.0  # seconds of a call that are announced
+_PROBED = 16  # background rows on which a plan is based
+_HYBRIDS = 1 << 16
+
+
+@dataclass(frozen=True)
+class LivePlan(Plan):
+    """How rows would be explained, how many queries that takes, and how long."""
+
+    n_queries: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop.
+
+    Attributes
+    ----------
+    tolerance : float
+        Largest standard error of a row, as a share of its largest value.
+    max_queries, max_seconds : float
+        Of a call.
+    """
+
+    tolerance: float
+    max_queries: float
+    max_seconds: float
+
+
+class _Memory:
+    """The representation that was fitted last, and a lock: a model is asked by one call at a time."""
+
+    def __init__(self) -> None:
+        self.fitted: FitResult | None = None
+        self.lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"fitted": self.fitted}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.fitted, self.lock = state["fitted"], RLock()
+
+
+@dataclass(frozen=True, eq=False)
+class LiveEngine(BaseEngine):
+    """SHAP values of a model that can be asked (see `Engine`); its rows are a `Pool` of the caller's."""
+
+    box: BlackBox
+    limits: Limits
+    memory: _Memory = field(default_factory=_Memory)
+
+    @cached_property
+    def look(self) -> Look:
+        """What is asked before anything else."""
+        self.box.queries.begin(self.box.background.n_rows)
+        with self.memory.lock, self.box.queries.attach_answers():
+            return self.box.look()
+
+    @property
+    def n_players(self) -> int:
+        return self.box.n_players
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.look.answers.shape[1])
+
+    @property
+    def index(self) -> Index:
+        return self.box.index
+
+    @property
+    def output(self) -> Output:
+        return Raw()
+
+    @property
+    def expected(self) -> Floats:
+        return np.asarray(self.box.shares @ self.look.answers)
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    @property
+    def representation(self) -> object:
+        return self.box.model
+
+    @property
+    def background(self) -> BackgroundRows:
+        rows: Any = self.box.background
+        return BackgroundRows(rows, self.box.weights)
+
+    @property
+    def quality(self) -> Quality:
+        return Quality(tolerance=self.limits.tolerance)
+
+    @property
+    def info(self) -> EngineInfo:
+        return EngineInfo("black box", self.box.background.n_rows, n_queries=self.box.queries.n_asked)
+
+    def predict(self, rows: Any, n_jobs: int = -1) -> Floats:
+        with self.memory.lock, self.box.queries.attach_answers():
+            return self.box.ask_rows(rows)
+
+    def shap_values(self, rows: Any, n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
+        return self.estimate(rows, n_jobs, outputs).values
+
+    def estimate(self, rows: Any, n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
+        box, shape = self.box, (rows.n_rows, self.n_players, self.n_outputs)
+        values, errors = np.full(shape, np.nan), np.full(shape, np.inf)
+        box.warn_of_new_labels(rows)
+        with self.memory.lock, box.queries.attach_answers():
+            call = _Call(self, rows.n_rows, n_jobs)
+            try:
+                for first in range(0, rows.n_rows, _BLOCK):
+                    part = slice(first, first + _BLOCK)
+                    for values[part], errors[part] in call.explain(rows[part]):
+                        pass
+                    if outputs is not None:
+                        outputs[part] = call.outputs
+            except KeyboardInterrupt:
+                if np.isnan(values).all():
+                    raise
+                warn(
+                    "the call was interrupted: values are as good as their errors say, and NaN where there are none yet.",
+                    FidelityWarning,
+                )
+            call.warn_if_unfinished()
+        return Estimates(values, errors)
+
+    def plan(self, n_rows: int | None) -> LivePlan:
+        """Return how ``n_rows`` rows would be explained (None: a thousand), by asking about a few background rows."""
+        self.look  # noqa: B018
+        n_rows = 1000 if n_rows is None else n_rows
+        some = self.box.background.rows(np.arange(min(_PROBED, self.box.background.n_rows)))
+        with self.memory.lock, self.box.queries.attach_answers():
+            return _Call(self, n_rows, self.box.n_jobs).plan(some)
+
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> InteractionEngine:
+        raise InputError("interactions are computed from a representation: use explainer.fit(X).")
+
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        return "the model is asked when rows come"
+
+    def with_background(self, rows: Any, weights: Floats | None) -> Engine:
+        return replace(self, box=self.box.with_background(rows, weights), memory=_Memory())
+
+    def to(self, device: str) -> Engine:
+        if device == "cpu":
+            return self
+        raise InputError(
+            f"device is {device!r}, but a black box is asked where it is: use explainer.fit().to(...)."
+        )
+
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        raise InputError("a model that is asked cannot be saved: use explainer.fit().")
+
+
+class _Call:
+    """One call: what it has spent, and how it goes on."""
+
+    def __init__(self, engine: LiveEngine, n_rows: int, n_jobs: int) -> None:
+        self._engine, self._box, self._n_rows, self._n_jobs = engine, engine.box, n_rows, n_jobs
+        self._limits, self._look = engine.limits, engine.look
+        self._began, self._queries_before = time.perf_counter(), engine.box.queries.count
+        self._n_done, self._n_unfinished, self._worst = 0, 0, 0.0
+        self._announced, self._limit = False, ""
+        self._expected = 0.0  # queries
+        self.outputs: Floats = np.zeros((0, engine.n_outputs))
+        engine.box.queries.begin(0)
+
+    # What is left
+
+    @property
+    def _spent(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def _queries_left(self) -> float:
+        return self._limits.max_queries - (self._box.queries.count - self._queries_before)
+
+    def _seconds_left(self) -> float:
+        return self._limits.max_seconds - self._spent
+
+    def _announce(self, seconds: float, block: int) -> None:
+        """Say that the call takes long, before it does; ``seconds`` for the rows of a block that are being explained."""
+        total = seconds * max(self._n_rows - self._n_done, 1) / max(block, 1)
+        if self._announced or total < _LONG or self._limits.max_seconds <= _LONG:
+            return
+        self._announced = True
+        reached = self._limits.tolerance * math.sqrt(total / _LONG)
+        warn(
+            f"explaining {self._n_rows:,} rows to tolerance={self._limits.tolerance:g} takes about "
+            f"{_in_words(min(total, self._seconds_left()))}; a minute is enough for about tolerance={reached:.2g}. Set "
+            "tolerance=, max_seconds= or max_queries=; Ctrl-C returns what there is, with its errors.",
+            CostWarning,
+        )
+
+    def warn_if_unfinished(self) -> None:
+        if self._n_unfinished:
+            warn(
+                f"{self._n_unfinished} of {self._n_rows} rows stopped at {self._limit}: their standard errors are up to "
+                f"{self._worst:.1%} of the largest value of a row, more than tolerance={self._limits.tolerance:g}. "
+                "shap_values(X, errors=True) returns them.",
+                FidelityWarning,
+            )
+
+    # One block
+
+    def explain(self, rows: Pool) -> Iterator[tuple[Floats, Floats]]:
+        """Yield values and errors of rows, better from time to time."""
+        box, look = self._box, self._look
+        self.outputs = box.ask_rows(rows)
+        game = self._game(rows)
+        if self._enumerates(rows.n_rows, self._first_queries(rows.n_rows)):
+            yield self._enumerate(rows)
+        else:
+            yield from self._sample(rows, game)
+        self._n_done += rows.n_rows
+
+    def _game(self, rows: Pool) -> Game:
+        return game_of(self._box, rows, self.outputs, self._look.answers)
+
+    def _first_queries(self, n_rows: int) -> float:
+        return 8.0 * self._box.n_players * n_rows
+
+    def _enumerates(self, n_rows: int, otherwise: float) -> bool:
+        """Return whether asking about every coalition takes no more than this many queries."""
+        n = self._box.n_players
+        if self._look.noise > NOTICED or n > _MOST_PLAYERS:
+            return False
+        queries = float((2**n - 2) * np.count_nonzero(self._box.shares) * n_rows)
+        return queries <= min(otherwise, self._queries_left)
+
+    def _enumerate(self, rows: Pool) -> tuple[Floats, Floats]:
+        box, n = self._box, self._box.n_players
+        coalitions = all_coalitions(n)
+        weights = _coalition_weights(n, box.index)
+        game, shares = self._game(rows), box.shares
+        others = np.flatnonzero(shares)
+        values = np.empty((rows.n_rows, n, self._engine.n_outputs))
+        between = coalitions[1:-1]
+        masks = np.repeat(between, len(others), axis=0)
+        step = max(_HYBRIDS // max(len(masks), 1), 1)
+        for first in range(0, rows.n_rows, step):
+            some = np.arange(first, min(first + step, rows.n_rows))
+            shape = (len(some), len(between), len(others), -1)
+            owner, z = np.repeat(some, len(masks)), np.tile(others, len(some) * len(between))
+            answers = np.zeros((len(some), 0, len(others), self._engine.n_outputs))
+            if len(masks):
+                answers = game.ask(owner, z, np.tile(masks, (len(some), 1))).reshape(shape)
+            worth = np.einsum("rszo,z->rso", answers, shares[others])
+            ends = (
+                np.broadcast_to(self._engine.expected, (len(some), 1, answers.shape[3])),
+                self.outputs[some][:, None],
+            )
+            values[some] = np.einsum(
+                "js,rso->rjo", weights, np.concatenate([ends[0], worth, ends[1]], axis=1)
+            )
+        return values, np.zeros_like(values)
+
+    def _sample(self, rows: Pool, game: Game) -> Iterator[tuple[Floats, Floats]]:
+        """Sample, by the help of a representation if that is quicker, until errors are small or limits are met."""
+        sampler = Sampler(game, self._limits.tolerance, self._box.seed)
+        sampler.start()
+        yield self._with_noise(sampler, game)
+        pace = self._pace(sampler)
+        if self._enumerates(rows.n_rows, sampler.queries_left):
+            self._announce(pace * sampler.queries_left, rows.n_rows)
+            yield self._enumerate(rows)
+            return
+        if len(sampler.unfinished):
+            self._help(sampler, rows)
+            yield self._with_noise(sampler, game)
+        while len(sampler.unfinished):
+            pace = self._pace(sampler)
+            self._announce(pace * sampler.queries_left, rows.n_rows)
+            in_time = max(self._seconds_left(), 0.0) / pace
+            most = min(self._queries_left, in_time)
+            self._limit = "max_seconds" if in_time < self._queries_left else "max_queries"
+            if most < 2 * len(sampler.unfinished):
+                break
+            self._box.queries.expect(int(sampler.queries_left))
+            sampler.advance(most)
+            yield self._with_noise(sampler, game)
+        left = sampler.unfinished
+        self._n_unfinished += len(left)
+        self._worst = max(self._worst, float(sampler.tolerances[left].max(initial=0.0)))
+
+    def _pace(self, sampler: Sampler) -> float:
+        """Return the seconds of a query, all included."""
+        return sampler.seconds / max(int(sampler.queries.sum()), 1) + _OWN_SECONDS
+
+    def _help(self, sampler: Sampler, rows: Pool) -> None:
+        """Give the sampler a representation, if it is at hand or takes less time than sampling without it."""
+        memory, box = self._engine.memory, self._box
+        if memory.fitted is not None:
+            self._use(sampler, memory.fitted, rows)
+        share = self._n_rows / rows.n_rows if self._n_done == 0 else 1.0
+        seconds = self._pace(sampler) * sampler.queries_left * share
+        budget = FIRST_BUDGET
+        query = self._pace(sampler)
+        while (
+            budget < 4 * FIRST_BUDGET
+            and expected_fit_seconds(box, self._engine.n_outputs, 2 * budget, query) < seconds / 4
+        ):
+            budget *= 2
+        needed = expected_fit_seconds(box, self._engine.n_outputs, budget, query)
+        if seconds <= needed or budget > self._queries_left / 2 or needed > self._seconds_left() / 2:
+            return
+        self._announce(needed, rows.n_rows)
+        memory.fitted = fit_stand_in(box, rows, budget)
+        self._use(sampler, memory.fitted, rows)
+
+    def _use(self, sampler: Sampler, fitted: FitResult, rows: Pool) -> None:
+        stand_in = stand_in_of(self._box, fitted, rows, self._engine.n_outputs)
+        if stand_in is not None:
+            sampler.use(stand_in)
+
+    def _with_noise(self, sampler: Sampler, game: Game) -> tuple[Floats, Floats]:
+        """Return values and errors, with what the model's noise adds to the known sums."""
+        values, errors = sampler.estimates
+        if self._look.noise > NOTICED and self._box.index.adds_up:
+            known = self._look.variance * (1 + float((game.weights**2).sum())) / game.n_players**2
+            errors = np.sqrt(errors**2 + known)
+        return values, errors
+
+    # Plans
+
+    def plan(self, some: Pool) -> LivePlan:
+        """Return how rows like these would be explained."""
+        n_rows, n = self._n_rows, self._box.n_players
+        query = self._look.seconds + _OWN_SECONDS
+        if not self._enumerates(n_rows, self._first_queries(n_rows)):
+            self.outputs = self._box.ask_rows(some)
+            sampler = Sampler(self._game(some), self._limits.tolerance, self._box.seed)
+            sampler.start()
+            query = self._pace(sampler)
+            sampled = (float(sampler.queries.sum()) + sampler.queries_left) / some.n_rows * n_rows
+            fit = expected_fit_seconds(self._box, self._engine.n_outputs, FIRST_BUDGET, query)
+        else:
+            sampled, fit = math.inf, math.inf
+        if self._enumerates(n_rows, sampled):
+            queries = int((2**n - 2) * np.count_nonzero(self._box.shares) * n_rows)
+            return LivePlan(ENUMERATE, "all coalitions are asked: values are exact", queries, queries * query)
+        if sampled * query <= fit:
+            return LivePlan(SAMPLE, "quicker than fitting a representation", int(sampled), sampled * query)
+        queries = int(min(FIRST_BUDGET + self._first_queries(n_rows), sampled))
+        reason = "a representation is fitted, and what the model has beyond it is sampled: at least so many queries"
+        return LivePlan(FIT, reason, queries, fit + self._first_queries(n_rows) * query)
+
+
+def _in_words(seconds: float) -> str:
+    for size, name in ((3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} seconds"
+
+
+def _coalition_weights(n_players: int, index: Index) -> Floats:
+    """Return weights (n_players, 2**n_players) of the coalitions, in the order of `all_coalitions`."""
+    coalitions = all_coalitions(n_players)
+    size = coalitions.sum(axis=1)
+    if index.adds_up:
+        chance = np.array([1 / (n_players * comb(n_players - 1, k)) for k in range(n_players)])
+    else:
+        chance = np.full(n_players, 0.5 ** (n_players - 1))
+    joining, leaving = chance[np.maximum(size - 1, 0)], chance[np.minimum(size, n_players - 1)]
+    return np.asarray(np.where(coalitions.T, joining, -leaving))
