@@ -10,7 +10,7 @@ import pytest
 import fouriershap as fs
 from fouriershap import read_model
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._libraries import catboost_ctr
+from fouriershap._libraries import catboost_ctr, catboost_tables
 from fouriershap._libraries.catboost import read_document
 from models import raw_output
 from oracles import shap_values
@@ -302,7 +302,7 @@ def test_unknown_types_are_refused():
 def test_labels_that_cannot_be_found_are_refused(monkeypatch):
     X, y = table()
     model = trained(X, y, model_size_reg=0)
-    monkeypatch.setattr(catboost_ctr, "_MOST_COMBINATIONS", 3)
+    monkeypatch.setattr(catboost_tables, "_MOST_COMBINATIONS", 3)
     with pytest.raises(UnsupportedModelError, match="hashes"):
         read_model(model)
 
