@@ -22,7 +22,7 @@ from _cells import Cells
 from _common import RESULTS, print_machine
 from _data import REGRESSION
 from peers import trees as peers
-from tree_cells import builds, deep, explain, grid, latency, memory, models, report, scale
+from tree_cells import builds, deep, explain, grid, latency, memory, models, probability, report, scale
 from tree_cells.race import Outcome
 
 PACKAGES = ("shap", "shapiq", "woodelf-explainer", "xgboost", "lightgbm", "catboost", "scikit-learn")
@@ -46,6 +46,7 @@ def members() -> dict[str, Callable[[bool], Outcome]]:
     for group in (scale, explain, latency, memory):
         names = explain.NAMES if group is explain else models.NAMES
         found |= {f"{group.GROUP}.{name}": partial(group.run, name) for name in names}
+    found |= {f"{probability.GROUP}.{name}": partial(probability.run, name) for name in probability.NAMES}
     found |= {f"{grid.GROUP}.{n_bits}": partial(grid.run, n_bits) for n_bits in (13, 40, 80, 236)}
     return found | {deep.GROUP: deep.run, builds.GROUP: builds.run}
 

@@ -21,9 +21,15 @@ ABOUT_SHAPIQ = (
 
 
 def ours(
-    model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int = -1, check: bool = True
+    model: Any,
+    X: np.ndarray,
+    background: np.ndarray | None,
+    n_jobs: int = -1,
+    check: bool = True,
+    output: str = "raw",
 ) -> Explain:
-    return lambda: fs.TreeExplainer(model, background, n_jobs=n_jobs, check=check).shap_values(X)
+    given = {"n_jobs": n_jobs, "check": check, "output": output}
+    return lambda: fs.TreeExplainer(model, background, **given).shap_values(X)
 
 
 def shap(model: Any, X: np.ndarray, background: np.ndarray | None) -> Explain:

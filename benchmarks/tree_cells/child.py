@@ -51,6 +51,7 @@ def _peak_memory(folder: Path, who: str, n_jobs: int) -> dict[str, float]:
     X, background = np.load(folder / "X.npy"), np.load(folder / "background.npy")
     explain = {
         "fouriershap": lambda X, B: peers.ours(model, X, B, n_jobs),
+        "probability": lambda X, B: peers.ours(model, X, B, n_jobs, output="probability"),
         "woodelf": lambda X, B: peers.woodelf(model, X, B),
     }[who]
     explain(X[:2], background[:2])()  # what is imported at first use is no memory of the cell

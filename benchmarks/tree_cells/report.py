@@ -17,6 +17,7 @@ TITLES = {
     "deep": "Trees of unlimited depth, construction included",
     "memory": "Peak memory above the data",
     "latency": "One fresh row, call overhead included",
+    "probability": "Probabilities and responses, one thread, construction included",
     "builds": "The portable build and -march=native",
 }
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fouriershap.analysis.importance import Importance
     from fouriershap.analysis.interactions import Interactions
     from fouriershap.analysis.reasons import Reasons
+    from fouriershap.integrations.shap import patch_shap, patched_shap, unpatch_shap
     from fouriershap.spectra import tree_spectrum
 
 # Names that are imported at their first use, so that `import fouriershap` costs little more than NumPy. "" is a module.
@@ -87,12 +88,15 @@ _HOMES = {
     "explain_game": "analysis.games",
     "libraries": "_libraries",
     "load": "_explainers.load",
+    "patch_shap": "integrations.shap",
+    "patched_shap": "integrations.shap",
     "plots": "",
     "read_model": "_libraries",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
     "spectra": "",
     "survival_trees": "_libraries",
     "tree_spectrum": "spectra",
+    "unpatch_shap": "integrations.shap",
     "walsh_hadamard": "_fourier.transform",
 }
 
@@ -146,12 +150,15 @@ __all__ = [
     "explain_game",
     "libraries",
     "load",
+    "patch_shap",
+    "patched_shap",
     "plots",
     "read_model",
     "sparse_walsh_hadamard",
     "spectra",
     "survival_trees",
     "tree_spectrum",
+    "unpatch_shap",
     "walsh_hadamard",
 ]
 

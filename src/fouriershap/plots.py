@@ -77,7 +77,9 @@ def interaction_network(interactions: Interactions, *, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    chosen = [] if not isinstance(interactions, Interactions) else _find_pairs(interactions)
+    chosen: list[int] = []
+    if isinstance(interactions, Interactions):
+        chosen = [k for k, players in enumerate(interactions.positions) if len(players) == 2]
     if not chosen:
         raise InputError(
             "interactions must be a result of explainer.interactions(X, order=2) with some pairs."
@@ -107,10 +109,6 @@ def interaction_network(interactions: Interactions, *, ax: Any = None) -> Any:
         f"{len(pairs)} strongest pairs (blue: raise the output on average, red: lower it)", fontsize=9
     )
     return ax
-
-
-def _find_pairs(interactions: Interactions) -> list[int]:
-    return [k for k, players in enumerate(interactions.positions) if len(players) == 2]
 
 
 def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:

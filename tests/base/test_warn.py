@@ -8,10 +8,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
-from fouriershap._blackbox import fidelity, output_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -60,18 +59,6 @@ def test_the_caller_is_named(call, category):
     ours = [warning for warning in caught if issubclass(warning.category, fs.FourierShapWarning)]
     assert any(issubclass(warning.category, category) for warning in ours)
     assert {warning.filename for warning in ours} == {__file__}
-
-
-def test_the_representation_of_a_probability(monkeypatch):
-    """It is fitted when it is first needed, by a cached property."""
-    monkeypatch.setattr(output_fit, "_BUDGET", 200)
-    monkeypatch.setattr(fidelity, "LEAST", 2.0)  # more than there can be
-    rows = RNG.integers(0, 2, size=(200, 17)).astype(float)
-    model = GradientBoostingClassifier(n_estimators=20, random_state=0)
-    model.fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2] * rows[:, 3] > 0)
-    with pytest.warns(fs.FidelityWarning, match="exact=True") as caught:
-        fs.TreeExplainer(model, rows[:100], output="probability", exact=True).shap_values(rows[:2])
-    assert {warning.filename for warning in caught} == {__file__}
 
 
 INSIDE = """

@@ -279,14 +279,3 @@ def test_members_with_too_many_leaves_are_not_taken_through_steps(monkeypatch):
     asked.clear()
     encoding = make_encoding(Pool(X, "X"), np.arange(5, dtype=np.int32), tuple("abcde"), None)
     assert candidate.find_members(model, encoding) is None and not asked
-
-
-def test_fitted_probabilities_use_the_trees_of_their_margin():
-    wide = RNG.normal(size=(200, 16))
-    model = GradientBoostingClassifier(n_estimators=10, random_state=0).fit(wide, wide[:, 0] * wide[:, 1] > 0)
-    explainer = fs.TreeExplainer(model, wide[:50], output="probability", exact=True)
-    values = explainer.shap_values(wide[:5])
-    assert explainer.fidelity.r2 > 0.97
-    np.testing.assert_allclose(
-        values.sum(axis=1) + explainer.expected_value, model.predict_proba(wide[:5])[:, 1], atol=0.1
-    )

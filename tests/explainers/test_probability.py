@@ -10,7 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._blackbox import output_fit
+from fouriershap._shapley.outputs import transformed
 
 OPTIONS = {"n_estimators": 10, "max_depth": 3}
 
@@ -139,28 +139,38 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
     assert explainer.fidelity is None
 
 
-@pytest.mark.filterwarnings("ignore::fouriershap.FidelityWarning")
-def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest.MonkeyPatch) -> None:
-    import xgboost
-
-    monkeypatch.setattr(output_fit, "_BUDGET", 1500)
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 20)).astype(np.float32)
-    model = xgboost.XGBClassifier(n_estimators=5, max_depth=2).fit(X, X[:, 0] * X[:, 1] > 0)
-    explainer = fs.TreeExplainer(model, X[:50], output="probability", exact=True)
-    values = explainer.shap_values(X[:50])
-    assert explainer.fidelity is not None
-    assert explainer.fidelity.r2 > 0.9
-    gap = values.sum(axis=1) + explainer.expected_value - model.predict_proba(X[:50])[:, 1]
-    assert np.sqrt((gap**2).mean()) < 0.01
-    assert explainer.shap_interaction_values(X[60:62]).shape == (2, 20, 20)
-
-
-@pytest.mark.filterwarnings("ignore::fouriershap.FidelityWarning")
-def test_exact_probabilities_of_input_columns_belong_to_their_players(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sampled_probabilities_are_as_near_as_their_errors_say(
+    n_classes: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Against all coalitions; with several outputs, weights, groups and missing values."""
+    model, X, _ = model_of("LGBMClassifier", n_classes)
+    weights = np.random.default_rng(1).random(60) if weighted else None
+    given = {"output": "probability", "exact": True, "groups": {"g": [0, 4]}, "weights": weights}
+    enumerated = fs.TreeExplainer(model, X[:60], **given)
+    assert enumerated.plan().strategy == "definition" and enumerated.quality.is_exact
+    monkeypatch.setattr(transformed, "_MOST_PLAYERS", 2)
+    explainer = fs.TreeExplainer(model, X[:60], **given)
+    assert explainer.plan().strategy == "sampled"
+    assert explainer.quality.tolerance == 0.01 and not explainer.quality.is_exact
+    rows = explainer.inputs.encode(X[100:140]).codes
+    values, errors = explainer.engine.estimate(rows)
+    want = enumerated.engine.shap_values(rows)
+    assert (errors.max(axis=(1, 2)) <= 0.01 * np.maximum(np.abs(values).max(axis=(1, 2)), 0.05)).all()
+    wrong = (values - want)[errors > 0] / errors[errors > 0]
+    assert np.sqrt((wrong**2).mean()) < 1.2 and np.abs(wrong).max() < 5.5
+    sums = values.sum(axis=1) + explainer.engine.expected
+    np.testing.assert_allclose(sums, explainer.engine.predict(rows), atol=1e-12)
+    # The same whatever rows are beside it, in any number of threads.
+    np.testing.assert_allclose(explainer.engine.shap_values(rows[7:9], 2), values[7:9], atol=1e-9)
+    with pytest.raises(fs.InputError, match="exact=True: interactions need all coalitions, and 5 players"):
+        explainer.shap_interaction_values(X[:1])
+    with pytest.raises(fs.InputError, match=r"exact=True with 5 players.*index='banzhaf'.*groups="):
+        fs.TreeExplainer(model, X[:60], index="banzhaf", **given)
+
+
+def test_exact_probabilities_of_input_columns_belong_to_their_players() -> None:
     """The encoder puts its columns first, so that players do not come in the order of the features."""
     import pandas as pd
     from sklearn.compose import make_column_transformer
@@ -168,7 +178,6 @@ def test_exact_probabilities_of_input_columns_belong_to_their_players(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    monkeypatch.setattr(output_fit, "_BUDGET", 1500)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 17)), columns=[f"x{j}" for j in range(17)])
     frame.insert(1, "city", rng.choice(["a", "b", "c"], 300))
@@ -177,20 +186,19 @@ def test_exact_probabilities_of_input_columns_belong_to_their_players(
     model.fit(frame, frame["x0"] > 0)
     given = {"groups": "input", "output": "probability"}
     explainer = fs.TreeExplainer(model, frame[:50], exact=True, **given)
-    assert explainer.player_names[:2] == ("x0", "city") and explainer.fidelity is not None
+    assert explainer.player_names[:2] == ("x0", "city") and explainer.quality.tolerance == 0.01
     strength = np.abs(explainer.shap_values(frame[60:80])).mean(axis=0)
     assert strength[0] > 0.2 and strength[1:].max() < 0.05
-    pairs = np.abs(explainer.shap_interaction_values(frame[60:62])).mean(axis=0)
-    assert np.argmax(pairs.sum(axis=1)) == 0
 
 
-def test_exact_probabilities_say_what_they_need() -> None:
+def test_exact_probabilities_against_one_background_row() -> None:
     import xgboost
 
     X = np.random.default_rng(0).normal(size=(100, 20)).astype(np.float32)
     model = xgboost.XGBClassifier(n_estimators=2, max_depth=2).fit(X, X[:, 0] > 0)
-    with pytest.raises(fs.InputError, match=r"one background row is too few.*groups="):
-        fs.TreeExplainer(model, X[:1], output="probability", exact=True)
+    explainer = fs.TreeExplainer(model, X[:1], output="probability", exact=True)
+    total = explainer.shap_values(X[:5]).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, model.predict_proba(X[:5])[:, 1], atol=1e-6)
 
 
 def test_what_is_not_there_is_refused() -> None:

@@ -346,22 +346,20 @@ def test_under_jax():
             np.testing.assert_allclose(other.shap_values(X), explainer.shap_values(X), atol=1e-9)
 
 
-def test_several_classes_are_fitted_where_the_definition_is_too_long(tmp_path, monkeypatch):
+def test_several_classes_are_sampled_where_the_definition_is_too_long(tmp_path, monkeypatch):
     from sklearn.linear_model import LogisticRegression
 
     monkeypatch.setattr("fouriershap._shapley.outputs.transformed._MOST_HYBRIDS", 0)
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, size=(60, 7)).astype(float)  # few combinations: fitting asks about all of them
+    X = rng.integers(0, 2, size=(60, 7)).astype(float)
     model = LogisticRegression().fit(X, rng.integers(0, 3, 60))
     explainer = fs.Explainer(model, X[:20], output="probability")
-    assert explainer.plan().strategy == "fitted" and explainer.fidelity.r2 > 0.999
+    assert explainer.plan().strategy == "sampled" and explainer.fidelity is None
     want = oracles.shap_values(model.predict_proba, X[30:31], X[:20])
-    np.testing.assert_allclose(explainer.shap_values(X[30:31]), want, atol=1e-9)
-    with pytest.raises(fs.InputError, match="fewer than 16 players"):
-        fs.Explainer(model, X[:1], output="probability")
-    explainer.save(tmp_path / "fitted.fshap")
+    np.testing.assert_allclose(explainer.shap_values(X[30:31]), want, atol=0.04 * np.abs(want).max())
+    explainer.save(tmp_path / "sampled.fshap")
     np.testing.assert_array_equal(
-        fs.load(tmp_path / "fitted.fshap").shap_values(X[:4]), explainer.shap_values(X[:4])
+        fs.load(tmp_path / "sampled.fshap").shap_values(X[:4]), explainer.shap_values(X[:4])
     )
 
 

@@ -15,8 +15,8 @@ from sklearn.ensemble import RandomForestRegressor
 import fouriershap as fs
 import oracles
 from fitted_models import explain_fitted
+from fouriershap._base import parallel
 from fouriershap._base.checks import check_memory
-from fouriershap._shapley import interactions
 from fouriershap._shapley.indices import SII, find_index
 from fouriershap._shapley.interactions import interaction_matrices
 from fouriershap._shapley.sets import pair_keys
@@ -301,7 +301,7 @@ def test_what_takes_long_is_told_before_it_starts(monkeypatch: pytest.MonkeyPatc
     explainer = fs.TreeExplainer(deep, X[:30])
     want = explainer.shap_interaction_values(X[:2])
     assert not [w for w in recwarn if w.category is fs.CostWarning]
-    monkeypatch.setattr(interactions, "_LONG", 0.0)
+    monkeypatch.setattr(parallel, "_LONG", 0.0)
     with pytest.warns(
         fs.CostWarning, match="3 trees with more than 10 features on a path for 2 rows times 30"
     ):

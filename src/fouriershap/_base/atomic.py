@@ -43,7 +43,11 @@ def atomic_file(path: Path) -> Iterator[Path]:
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
-            _permit(temporary, old or made)
+            like = old or made
+            if hasattr(os, "chown"):
+                with suppress(PermissionError):
+                    os.chown(temporary, like.st_uid, like.st_gid)
+            temporary.chmod(stat.S_IMODE(like.st_mode))  # writers may have made a file of their own
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -68,14 +72,6 @@ def _status(path: Path) -> os.stat_result | None:
         return path.stat()
     except FileNotFoundError:
         return None
-
-
-def _permit(temporary: Path, like: os.stat_result) -> None:
-    """Copy owner, where that is allowed, and permissions of another file. Writers may have made a file of their own."""
-    if hasattr(os, "chown"):
-        with suppress(PermissionError):
-            os.chown(temporary, like.st_uid, like.st_gid)
-    temporary.chmod(stat.S_IMODE(like.st_mode))
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -29,7 +27,8 @@ def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
         raise InputError(
             f"{name} has dtype {truncated_text(array.dtype)}; give 0 and 1 as numbers or booleans."
         )
-    bits = array.astype(np.uint8) if array.dtype.kind in "iu" else _from_float(array)
+    with np.errstate(invalid="ignore"):
+        bits = array.astype(np.uint8) if array.dtype.kind in "iu" else np.equal(array, 1).view(np.uint8)
     wrong = (bits > 1) | (bits != array)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
@@ -39,12 +38,6 @@ def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
             "Encode the features as bits first (one-hot, or quantile codes)."
         )
     return bits
-
-
-def _from_float(array: NDArray[Any]) -> NDArray[np.uint8]:
-    with np.errstate(invalid="ignore"):
-        ones: NDArray[np.uint8] = np.equal(array, 1).view(np.uint8)
-        return ones
 
 
 def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -10,12 +10,14 @@ from threading import Lock, Thread
 from typing import TypeVar
 
 from fouriershap._base.checks import is_integer
-from fouriershap._base.errors import InputError
-from fouriershap._base.messages import truncated_repr
+from fouriershap._base.errors import CostWarning, InputError
+from fouriershap._base.messages import duration_text, truncated_repr
 from fouriershap._base.progress import current_progress
+from fouriershap._base.warn import warn
 
 # Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
 _PATIENCE = 0.05
+_LONG = 20.0  # seconds from which on a warning is due
 
 
 def count_jobs(n_jobs: int) -> int:
@@ -28,6 +30,13 @@ def count_jobs(n_jobs: int) -> int:
         return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores + 1 + int(n_jobs))
+
+
+def warn_if_long(what: str, seconds: float, why: str, n_jobs: int) -> None:
+    """Emit a `CostWarning` where ``what`` may take long: so many seconds, of one core."""
+    seconds /= count_jobs(n_jobs)
+    if seconds > _LONG:
+        warn(f"{what} may take up to about {duration_text(seconds)}: {why}; Ctrl-C ends it.", CostWarning)
 
 
 def enter(name: str, n_loops: int = 1) -> None:

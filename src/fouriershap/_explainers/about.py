@@ -33,20 +33,17 @@ def about() -> dict[str, str]:
 
     # A distribution has the name of the library, as scikit-learn, or of its package, as pyspark.
     named = ((name,) for name in _PACKAGES)
-    found = map(_installed, (*named, *((library.name, library.package) for library in libraries())))
+    found = []
+    for names in (*named, *((library.name, library.package) for library in libraries())):
+        found += [f"{name} {number}" for name in names if (number := _version(name))][:1]
     threads = ", free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
     return {
         "fouriershap": _version("fouriershap") or "not installed",
         "kernels": f"{_kernels.backend()}, instruction set {_kernels.instruction_set()}",
         "Python": f"{platform.python_version()} ({platform.python_implementation()}{threads})",
         "system": f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores",
-        "libraries": ", ".join(filter(None, found)),
+        "libraries": ", ".join(found),
     }
-
-
-def _installed(names: tuple[str, ...]) -> str:
-    """Return name and version of the first of these distributions that is installed, "" without one."""
-    return next((f"{name} {number}" for name in names if (number := _version(name))), "")
 
 
 def _version(name: str) -> str | None:

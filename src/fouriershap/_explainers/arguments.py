@@ -67,7 +67,8 @@ def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: di
     args, options = _without_clusters(args, options)
     unknown = [name for name in options if name not in taken]
     if unknown:
-        raise InputError(_unknown_text(unknown, taken))
+        hint = suggest(unknown[0], list(taken)[2:])
+        raise InputError(f"{unknown[0]} is not an argument of this explainer.{hint}")
     return build(*args, **options)
 
 
@@ -77,11 +78,6 @@ def refuse_swapped(model: Any = None, background: Any = None) -> None:
         raise InputError(
             "model and background are swapped: the model comes first, fs.Explainer(model, background)."
         )
-
-
-def _unknown_text(unknown: list[str], taken: Mapping[str, Parameter]) -> str:
-    """Say which option is unknown, and which one was perhaps meant."""
-    return f"{unknown[0]} is not an argument of this explainer.{suggest(unknown[0], list(taken)[2:])}"
 
 
 def translate(

@@ -50,7 +50,9 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
     refusal: UnsupportedModelError | None = None
     try:
         reading = read(model)
-        is_read = reading.is_trees or not _asks_for_black_box(options)
+        # Options that only black boxes have ask for one; trees are read in any case.
+        of_black_boxes = parameters_of(black_box_parts).keys() - parameters_of(product_parts).keys()
+        is_read = reading.is_trees or not of_black_boxes & options.keys()
         if is_read:
             _refuse_what_is_not_exact(reading, args, options)
     except UnsupportedModelError as error:
@@ -72,14 +74,6 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
 def can_predict(model: Any) -> bool:
     """Return whether a model can be a black box."""
     return callable(model) or hasattr(model, "predict_proba") or hasattr(model, "predict")
-
-
-def _asks_for_black_box(options: dict[str, Any]) -> bool:
-    """Return whether there is an option that only black boxes have."""
-    return any(
-        name in parameters_of(black_box_parts) and name not in parameters_of(product_parts)
-        for name in options
-    )
 
 
 def _refuse_what_is_not_exact(reading: Reading, args: tuple[Any, ...], options: dict[str, Any]) -> None:

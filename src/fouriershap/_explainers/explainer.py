@@ -36,15 +36,8 @@ from fouriershap._explainers.parts import Parts, warn_of_compression
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import Rows, as_rows, some_columns, unmask
 from fouriershap._rows.inputs import InputAdapter
-from fouriershap._shapley.engine import (
-    Engine,
-    EngineInfo,
-    Estimates,
-    FidelityReport,
-    Plan,
-    Quality,
-    check_additivity,
-)
+from fouriershap._shapley.engine import Engine, EngineInfo, Estimates, FidelityReport, Plan, Quality
+from fouriershap._shapley.engine import check_additivity as check_sums
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 from fouriershap.analysis.cohorts import cohorts
 from fouriershap.analysis.drift import drift
@@ -415,8 +408,10 @@ class Explainer:
             engine, errors = self.engine, None
             with Progress(self.progress):
                 values = interaction_matrices(engine, rows.codes, self.n_jobs)
-            if check_additivity:
-                self._check_sums(engine, values.sum(axis=2), rows, tolerance)
+            tolerance = check_number("tolerance", tolerance, 0)
+            if check_additivity and engine.adds_up:
+                outputs = engine.predict(rows.codes, self.n_jobs)
+                check_sums(values.sum(axis=2), engine.expected, outputs, tolerance, self.checked)
         else:
             engine, (values, errors) = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
         seconds = time.perf_counter() - begin
@@ -436,14 +431,8 @@ class Explainer:
         with Progress(self.progress):
             found = engine.estimate(rows.codes, n_jobs, outputs)
         if outputs is not None:
-            check_additivity(found.values, engine.expected, outputs, tolerance, self.checked)
+            check_sums(found.values, engine.expected, outputs, tolerance, self.checked)
         return engine, found
-
-    def _check_sums(self, engine: Engine, sums: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
-        if engine.adds_up:
-            outputs = engine.predict(rows.codes, self.n_jobs)
-            tolerance = check_number("tolerance", tolerance, 0)
-            check_additivity(sums, engine.expected, outputs, tolerance, self.checked)
 
     def _jobs(self, n_jobs: int | None) -> int:
         return self.n_jobs if n_jobs is None else n_jobs

@@ -27,7 +27,6 @@ from fouriershap._explainers.models import (
     model_parts,
     read_or_refuse,
 )
-from fouriershap._explainers.outputs import fit_output
 from fouriershap._explainers.parts import Parts, name_of, warn_of_compression
 from fouriershap._libraries import check_model, native_rows, warn_transformed_target
 from fouriershap._rows.inputs import InputAdapter
@@ -146,7 +145,6 @@ def product_parts(
         share,
         values_index,
         ProductSettings(_TOLERANCE, not compress_background, _BUDGET),
-        fit_output,
         reading.kind,
     )
     if not np.isfinite(engine.expected).all():
@@ -179,4 +177,4 @@ def product_parts_from_contents(contents: Contents) -> Parts:
     fits = (len(inputs.feature_names), len(inputs.player_names)) == (model.n_features, model.n_players)
     require(fits, "a feature or a player has no name")
     require(np.array_equal(inputs.player, model.player), "its terms have other players")
-    return Parts(KIND, inputs, load_products(contents.arrays, header, model, fit_output))
+    return Parts(KIND, inputs, load_products(contents.arrays, header, model))

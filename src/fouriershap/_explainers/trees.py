@@ -31,7 +31,6 @@ from fouriershap._explainers.models import (
     model_parts,
     read_or_refuse,
 )
-from fouriershap._explainers.outputs import fit_output
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._libraries import (
     Reading,
@@ -97,11 +96,10 @@ def tree_parts(
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
         probability, what ``predict`` returns (the exponential of a log link, for instance), or the loss
         (`Explainer.shap_values` then takes labels ``y``). The last three are the values of the margin, rescaled per
-        background row as in shap, and cost a walk per row and background row. A number selects one of the raw
-        outputs, from 0.
+        background row as in shap, and cost about ten times as much. A number selects one of the raw outputs, from 0.
     exact : bool
         With ``output="probability"`` or ``"response"``: SHAP values of that output itself, by the definition if
-        players and background rows are few, else by a fitted representation with its `Explainer.fidelity`.
+        players and background rows are few, else sampled until standard errors are below 1 % of a row's largest value.
     tree_limit : int, optional
         Explain a boosted model as it was after its first trees; with several outputs that have their own trees, a
         multiple of their number. By default all trees that the model itself predicts with.
@@ -230,7 +228,7 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
     )
     require(fits, "a feature or a player has no name")
     require(np.array_equal(inputs.player, trees.model.player), "its trees have other players")
-    return Parts(KIND, inputs, load_output(trees, contents.arrays, header, fit_output))
+    return Parts(KIND, inputs, load_output(trees, contents.arrays, header))
 
 
 def refuse_single_precision(reading: Reading, background: Any) -> None:
@@ -260,4 +258,4 @@ def _output_engine(trees: TreeEngine, output: Any, exact: bool) -> Engine:
     """Return the engine of an output; that of the raw output itself for "raw"."""
     if isinstance(output, str) and output == "raw" and not exact:
         return trees
-    return make_output(trees, find_output(output, trees.model.link), exact, fit_output)
+    return make_output(trees, find_output(output, trees.model.link), exact)

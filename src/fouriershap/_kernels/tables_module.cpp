@@ -24,10 +24,13 @@ class BoundBlocks : Owner, public Blocks {
     for (const int32_t line : cut_column)
       line >= 0 ? n_narrow = std::max(n_narrow, int64_t{line} + 1)
                 : n_wide = std::max(n_wide, -int64_t{line});
+    for (int64_t c = 0; c < cut_at.size; ++c)
+      check(cut_column[c] < 0 || cut_at[c] < kBytePatterns, "`cut_at` has a cut beyond a byte.");
     for (int64_t b = 0; b < n(); ++b) {
       check_slice("cut_missing", cut_missing[b] - cut_start[b], cut_start[b + 1] - cut_start[b],
                   cut_start[b + 1] - cut_start[b]);
-      check_patterns(b);
+      check_patterns(b, cut_missing[b]);
+      check_patterns(b, cut_start[b + 1]);
     }
   }
 
@@ -43,11 +46,11 @@ class BoundBlocks : Owner, public Blocks {
  private:
   std::vector<std::tuple<int32_t, uint16_t, int32_t>> cuts;
 
-  // No codes may lead to a pattern out of range: bounds the sum over lines of what the cuts add.
-  void check_patterns(int64_t b) {
+  // No codes may lead to a pattern out of range by the cuts before `last`: bounds the sum over lines of what
+  // they add.
+  void check_patterns(int64_t b, int64_t last) {
     cuts.clear();
-    for (int64_t c = cut_start[b]; c < cut_start[b + 1]; ++c)
-      cuts.emplace_back(cut_column[c], cut_at[c], cut_weight[c]);
+    for (int64_t c = cut_start[b]; c < last; ++c) cuts.emplace_back(cut_column[c], cut_at[c], cut_weight[c]);
     std::sort(cuts.begin(), cuts.end());
     int64_t least = base[b], most = base[b], sum = 0, low = 0, high = 0;
     for (size_t i = 0; i < cuts.size(); ++i) {
@@ -96,6 +99,7 @@ class BoundTables : Owner, public TableSet<T> {
  private:
   void check_group(int64_t g) const {
     const int64_t first = this->group_start[g], last = this->group_start[g + 1];
+    check(first < last && this->group_width[g] > 0, "`group_start` has a group without tables or outputs.");
     for (int64_t i = first; i < last; ++i) {
       const int64_t n_patterns = blocks.n_patterns[this->table_block[i]];
       check((n_patterns <= kBytePatterns) == (blocks.n_patterns[this->table_block[first]] <= kBytePatterns),

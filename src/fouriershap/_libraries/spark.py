@@ -54,7 +54,9 @@ def read(path: Path) -> Reading:
             "model of trees that "
             f"can be read; readable: {', '.join(_MODELS)}, and a PipelineModel of a VectorAssembler and one of these."
         )
-    n_classes = _n_classes(name, about)
+    n_classes = 0
+    if "Classification" in name:
+        n_classes = 2 if name.startswith("GBT") else int(about["numClasses"])
     width = n_classes if n_classes and not name.startswith("GBT") else 1
     tables = _tables(path, "data")
     by_tree = _by_tree(tables)
@@ -109,12 +111,6 @@ def _read_pipeline(path: Path, about: dict[str, Any]) -> Reading:
     columns = tuple(described[0]["paramMap"]["inputCols"])
     # A column of vectors stands for several features, and does not say for how many.
     return reading.replace(feature_names=columns) if len(columns) == reading.n_features else reading
-
-
-def _n_classes(name: str, about: dict[str, Any]) -> int:
-    if "Classification" not in name:
-        return 0
-    return 2 if name.startswith("GBT") else int(about["numClasses"])
 
 
 def _tables(path: Path, folder: str) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ class Quality:
 
     def __repr__(self) -> str:
         if self.is_exact:
-            return "Quality(exact)"
+            return f"Quality(exact{' rescaled values' if self.is_rescaled else ''})"
         facts = {
             "tolerance": self.tolerance,
             "background_error": self.background_error,
@@ -167,8 +167,8 @@ class Plan:
     Attributes
     ----------
     strategy : str
-        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "rescaled", "definition" or
-        "fitted"; several with "+" between, where parts are explained differently.
+        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "sampled";
+        several with "+" between, where parts are explained differently.
     reason : str
     """
 

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_memory, find_position
-from fouriershap._base.errors import CapacityError, CostWarning, InputError
-from fouriershap._base.messages import duration_text, truncated_repr
-from fouriershap._base.parallel import count_jobs, enter, for_each_block, for_each_in_turn
-from fouriershap._base.warn import warn
+from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.messages import truncated_repr
+from fouriershap._base.parallel import count_jobs, enter, for_each_block, for_each_in_turn, warn_if_long
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.sets import Floats, InteractionEngine, Keys, check_keys, key_pairs, pair_keys
 
 _BLOCK_NUMBERS = 1 << 22  # most numbers of a block of rows: what a thread holds beside the result
 _HELD_NUMBERS = 1 << 25  # most numbers to keep, rather than to compute twice
-_LONG = 20.0  # seconds, from which on a warning is due
 _HALF = 0.5  # shap's convention: a matrix has the pair twice, so each entry is half of the interaction
 
 
@@ -166,14 +164,9 @@ def _pairs(engine: Engine, wanted: Keys | None) -> InteractionEngine:
 
 def _warn_of_cost(sets: InteractionEngine, rows: NDArray[Any], passes: int, n_jobs: int) -> None:
     seconds, why = sets.seconds(rows)
-    seconds *= passes / min(count_jobs(n_jobs), max(-(-len(rows) // _rows_per_block(sets)), 1))
-    if seconds > _LONG:
-        warn(
-            f"these interactions may take up to about {duration_text(seconds)}: {why}. A lower order, fewer "
-            "rows, a smaller "
-            "background or shallower trees take less; Ctrl-C ends it.",
-            CostWarning,
-        )
+    jobs = min(count_jobs(n_jobs), max(-(-len(rows) // _rows_per_block(sets)), 1))
+    less = "A lower order, fewer rows, a smaller background or shallower trees take less"
+    warn_if_long("these interactions", seconds * passes, f"{why}. {less}", jobs)
 
 
 def _rows_per_block(sets: InteractionEngine) -> int:

@@ -14,7 +14,22 @@ T = TypeVar("T")
 P = TypeVar("P", bound=InteractionEngine)
 
 
-class BuildPolicy(Generic[T]):
+class Locked:
+    """State behind a lock, which no copy shares."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        copied = {k: dict(v) if isinstance(v, dict) else v for k, v in self.__dict__.items()}
+        return {k: v for k, v in copied.items() if k != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+
+class BuildPolicy(Locked, Generic[T]):
     """The built object, and the cost of calls without it so far.
 
     The ski-rental rule: do without until that has cost as much as building, which is never more than twice the best in
@@ -22,9 +37,9 @@ class BuildPolicy(Generic[T]):
     """
 
     def __init__(self, built: T | None = None) -> None:
+        super().__init__()
         self.built = built
         self._rows, self._seconds = 0, 0.0
-        self._lock = threading.RLock()
 
     def build(self, make: Callable[[], T]) -> T:
         """Return what ``make`` builds, once."""
@@ -40,20 +55,13 @@ class BuildPolicy(Generic[T]):
             self._seconds += seconds
             return self._rows, self._seconds
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"built": self.built, "cost": (self._rows, self._seconds)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["built"])  # type: ignore[misc]
-        self._rows, self._seconds = state["cost"]
-
-
-class Memo(Generic[T]):
+class Memo(Locked, Generic[T]):
     """Values that are made once for each key."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._made: dict[int, T] = {}
-        self._lock = threading.RLock()
 
     def get(self, key: int, make: Callable[[int], T]) -> T:
         """Return what ``make`` makes of the key."""
@@ -62,20 +70,13 @@ class Memo(Generic[T]):
                 self._made[key] = make(key)
             return self._made[key]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_made": dict(self._made)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._made = state["_made"]
-
-
-class LastPairs(Generic[P]):
+class LastPairs(Locked, Generic[P]):
     """The tables of pairs that were made last, kept until other pairs are wanted."""
 
     def __init__(self, pairs: P | None = None) -> None:
+        super().__init__()
         self._kept: tuple[Keys | None, P] | None = None if pairs is None else (None, pairs)
-        self._lock = threading.RLock()
 
     def get(self, wanted: Keys | None, make: Callable[[], P]) -> P:
         """Return the tables that hold the wanted pairs (None for all): those that are kept, or new ones."""
@@ -87,10 +88,3 @@ class LastPairs(Generic[P]):
             made = make()
             self._kept = (wanted, made)
             return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_kept": self._kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._kept = state["_kept"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_weights
 from fouriershap._base.headers import require
 from fouriershap._shapley.spectrum.terms import Terms
-from fouriershap._shapley.tables import WIDTH, Blocks, TableSet
+from fouriershap._shapley.tables import Blocks, TableSet
 from fouriershap._trees.codes import Pages
 from fouriershap._trees.ensemble import ARRAY_TYPES, TreeEnsemble
 
-_MOST_PATTERNS = 1 << 16
-_NARROW_PATTERNS = 1 << 8
 _MOST_CATEGORIES = 1 << 31
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _TERM_TYPES = {"atom_start": "i8", "atom_bits": "i4", "atom_player": "i4", "start": "i8", "atoms": "i4"}
@@ -28,25 +26,11 @@ def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
     """Raise `FileFormatError` unless every row of ``n_narrow + n_wide`` codes stays inside the tables."""
     _verify_types(tables.blocks)
     _verify_types(tables)
-    _verify_blocks(tables.blocks, n_narrow, n_wide)
-    _within("table_block", tables.table_block, 0, len(tables.blocks))
-    n_groups = len(tables.group_output)
-    _starts("group_start", tables.group_start, n_groups, tables.n_tables)
-    _within("group sizes", np.diff(tables.group_start), 1, tables.n_tables + 1)
-    require(tables.group_players.shape == (n_groups, WIDTH), "group_players has the wrong shape")
-    _within("group_players", tables.group_players, -1, tables.n_players)
-    require(len(tables.group_width) == n_groups, "group_width has the wrong length")
-    _within("group_width", tables.group_width, 1, tables.n_outputs + 1)
-    _within("group_output", tables.group_output, 0, tables.n_outputs)
-    _within("group_output", tables.group_output + tables.group_width, 1, tables.n_outputs + 1)
-    group = np.repeat(np.arange(n_groups), np.diff(tables.group_start))
-    patterns = tables.blocks.n_patterns[tables.table_block].astype(np.int64)
-    narrow = patterns <= _NARROW_PATTERNS
-    require((narrow == narrow[tables.group_start[:-1][group]]).all(), "a group mixes widths of patterns")
-    require(len(tables.table_offset) == tables.n_tables, "table_offset has the wrong length")
-    _within("table_offset", tables.table_offset, 0, len(tables.values) + 1)
-    ends = tables.table_offset + patterns * WIDTH * tables.group_width[group]
-    _within("table_offset", ends, 0, len(tables.values) + 1)
+    _within("cut_column", tables.blocks.cut_column, -n_wide, n_narrow)
+    try:
+        require(tables.bound is not None, "its tables cannot be bound")  # the kernels check them
+    except ValueError as error:
+        require(False, str(error))
 
 
 def _verify_types(arrays: Blocks | TableSet) -> None:
@@ -66,61 +50,6 @@ def verify_array(name: str, array: NDArray[Any], kind: str, n_axes: int = 1) -> 
     require(array.dtype == np.dtype(kind) and array.ndim == n_axes, f"{name} has the wrong type")
     if array.dtype == np.bool_:  # kernels count on it
         require((array.view(np.uint8) <= 1).all(), f"{name} has booleans that are neither true nor false")
-
-
-def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:
-    n_blocks, n_cuts = len(blocks), len(blocks.cut_column)
-    _starts("cut_start", blocks.cut_start, n_blocks, n_cuts)
-    require(len(blocks.n_patterns) == n_blocks, "n_patterns has the wrong length")
-    require(len(blocks.cut_at) == len(blocks.cut_weight) == n_cuts, "cuts have different lengths")
-    _within("cut_column", blocks.cut_column, -n_wide, n_narrow)
-    require((blocks.cut_at[blocks.cut_column >= 0] < _NARROW_PATTERNS).all(), "a cut lies beyond a byte")
-    _within("n_patterns", blocks.n_patterns, 1, _MOST_PATTERNS + 1)
-    require(len(blocks.cut_missing) == n_blocks, "cut_missing has the wrong length")
-    ordered = (blocks.cut_start[:-1] <= blocks.cut_missing) & (blocks.cut_missing <= blocks.cut_start[1:])
-    require(ordered.all(), "cut_missing lies outside the cuts of its block")
-    # With the cuts that tell missing values apart, and without them.
-    for part in (blocks, _without_missing(blocks)):
-        lowest, highest = _pattern_range(part)
-        _within("patterns", lowest, 0, _MOST_PATTERNS)
-        require((highest < blocks.n_patterns).all(), "patterns lie beyond their table")
-
-
-def _without_missing(blocks: Blocks) -> Blocks:
-    block = np.repeat(np.arange(len(blocks)), np.diff(blocks.cut_start))
-    kept = np.arange(len(block)) < blocks.cut_missing[block]
-    start = np.concatenate([[0], np.cumsum(blocks.cut_missing - blocks.cut_start[:-1])]).astype(np.int32)
-    cuts = {name: getattr(blocks, name)[kept] for name in ("cut_column", "cut_at", "cut_weight")}
-    return replace(blocks, cut_start=start, cut_missing=start[1:], **cuts)
-
-
-def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the lowest and the highest pattern that any codes can make, (n_blocks,).
-
-    The cuts of one column add up to a step function of its code: their weights, in the order of their
-    thresholds, accumulated. Columns are independent, so their lowest and highest steps add up.
-    """
-    base = blocks.base.astype(np.int64)
-    if not len(blocks.cut_column):
-        return base, base
-    block = np.repeat(np.arange(len(blocks)), np.diff(blocks.cut_start))
-    order = np.lexsort((blocks.cut_at, blocks.cut_column, block))
-    block, column, at = block[order], blocks.cut_column[order], blocks.cut_at[order]
-    total = np.cumsum(blocks.cut_weight[order], dtype=np.int64)
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (block[1:] != block[:-1]) | (column[1:] != column[:-1])
-    firsts = np.flatnonzero(begins)
-    before = np.concatenate([[0], total])[firsts]
-    steps = total - np.repeat(before, np.diff(np.append(firsts, len(order))))
-    # Between equal thresholds no code can stop, so only the last of them is a step.
-    real = np.ones(len(order), dtype=bool)
-    real[:-1] = begins[1:] | (at[1:] != at[:-1])
-    lowest = np.minimum(np.minimum.reduceat(np.where(real, steps, 0), firsts), 0)
-    highest = np.maximum(np.maximum.reduceat(np.where(real, steps, 0), firsts), 0)
-    owner = block[firsts]
-    low = np.bincount(owner, lowest, minlength=len(blocks)).astype(np.int64)
-    high = np.bincount(owner, highest, minlength=len(blocks)).astype(np.int64)
-    return base + low, base + high
 
 
 def verify_terms(terms: Terms, n_outputs: int) -> None:
@@ -166,26 +95,9 @@ def verify_tree_types(arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[Any]) -> None:
-    """Raise `FileFormatError` unless every index of an ensemble is in range.
-
-    `TreeEnsemble` has checked shapes, and that children come after their parents; here, that the nodes of
-    each tree are a tree, and what only files could have wrong.
-    """
-    n_nodes, n_sets = trees.n_nodes, len(trees.set_start) - 1
-    for name in ("threshold", "left", "right", "missing_left", "category_set", "cover"):
-        require(getattr(trees, name).shape == (n_nodes,), f"{name} has the wrong length")
-    _within("feature", trees.feature, -1, trees.n_features)
-    _within("category_set", trees.category_set, -1, max(n_sets, 0))
+    """Raise `FileFormatError` for what `TreeEnsemble` has not checked: what only files could have wrong."""
     require((trees.category_set[trees.feature < 0] < 0).all(), "a leaf has categories")
-    _starts("set_start", trees.set_start, n_sets, len(trees.set_categories))
     _within("set_categories", trees.set_categories, 0, _MOST_CATEGORIES)
-    inner = np.flatnonzero(trees.feature >= 0)
-    children = np.concatenate([trees.left[inner], trees.right[inner]])
-    parents = np.bincount(children, minlength=n_nodes)
-    parents[trees.roots] += 1
-    require((parents == 1).all(), "a node has no parent, or several")
-    tree = trees.tree_of_node
-    require((tree[children] == tree[np.tile(inner, 2)]).all(), "a child is in another tree")
     verify_players(player, trees.n_features)
     verify_array("feasible", feasible, "?")
     require(feasible.shape == (trees.n_trees,), "feasible has the wrong length")

@@ -19,8 +19,8 @@ from fouriershap._base.messages import truncated_text
 
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
 _SCRIPTS = [
-    *("data", "text", "state", "codes", "tables", "leaves", "products", "linear", "waterfall"),
-    *("charts", "overview", "dependence", "interactions", "sets", "spectrum", "performance", "comparisons"),
+    *("data", "text", "state", "codes", "tables", "leaves", "products", "waterfall"),
+    *("charts", "overview", "dependence", "interactions", "comparisons", "sets", "performance"),
     *("rows", "one_row", "what_if", "save", "start"),
 ]
 

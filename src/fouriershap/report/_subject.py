@@ -108,6 +108,11 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
             f"These SHAP values explain {what}: they are the exact values of the {raw} against each background row, "
             "times the slope from that row's output to the explained one's. They add up to what the model predicts."
         )
+    elif not is_raw and engine.quality.tolerance:
+        first = (
+            f"These SHAP values explain {what} themselves. They are sampled, with standard errors of at most "
+            f"{engine.quality.tolerance:.0%} of the row's largest value, and add up exactly."
+        )
     elif not is_raw:
         first = f"These SHAP values explain {what} exactly, over all coalitions and background rows."
     elif info.is_path_dependent:

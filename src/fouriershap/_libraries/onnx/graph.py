@@ -47,6 +47,11 @@ class Node:
     outputs: tuple[str, ...]
     attributes: dict[str, Message]
 
+    @classmethod
+    def read(cls, message: Message) -> Node:
+        attributes = {attribute.text(1): attribute for attribute in message.messages(5)}
+        return cls(message.text(4), tuple(message.texts(1)), tuple(message.texts(2)), attributes)
+
     def floats(self, name: str) -> NDArray[Any]:
         """Floats, or a tensor of any numbers by the same name or with ``_as_tensor`` behind it."""
         for key in (name, f"{name}_as_tensor"):
@@ -90,7 +95,7 @@ class Graph:
         if 7 not in model:
             raise InputError("there is no graph in it: no ONNX model.")
         graph = model.message(7)
-        self.nodes = tuple(map(_node, graph.messages(1)))
+        self.nodes = tuple(map(Node.read, graph.messages(1)))
         self.constants = {message.text(8): message for message in graph.messages(5)}
         self.outputs = tuple(message.text(1) for message in graph.messages(12))
         self.inputs = tuple(_input(m) for m in graph.messages(11) if m.text(1) not in self.constants)
@@ -118,11 +123,6 @@ class Graph:
         if "value_floats" in node.attributes:
             return node.floats("value_floats")
         return node.wholes("value_ints") if "value_ints" in node.attributes else None
-
-
-def _node(message: Message) -> Node:
-    attributes = {attribute.text(1): attribute for attribute in message.messages(5)}
-    return Node(message.text(4), tuple(message.texts(1)), tuple(message.texts(2)), attributes)
 
 
 def _input(message: Message) -> Input:

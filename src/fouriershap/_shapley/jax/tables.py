@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import jax
@@ -22,6 +21,7 @@ from fouriershap._shapley.jax.common import (
     padded_size,
     x64,
 )
+from fouriershap._shapley.policy import Locked
 from fouriershap._shapley.tables import WIDTH, TableSet
 from fouriershap._trees.codes import Codes
 
@@ -30,7 +30,7 @@ _AT_A_TIME = {"cpu": 8}
 _AT_A_TIME_ELSEWHERE = 256
 
 
-class JaxTables:
+class JaxTables(Locked):
     """A `TableSet` on the device of JAX; it is put there when it is first used.
 
     ``precision`` is that of the totals; None for double on a CPU, single on an accelerator. Tables are at most as
@@ -38,18 +38,14 @@ class JaxTables:
     """
 
     def __init__(self, tables: TableSet, precision: str | None, memory: int | float | None) -> None:
+        super().__init__()
         self.tables, self._precision, self._memory = tables, precision, memory
         self._n_lines = tables.n_players * tables.n_outputs
         self._at_a_time = _AT_A_TIME.get(device().platform, _AT_A_TIME_ELSEWHERE)
         self._arrays: Any = None
-        self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_lock"} | {"_arrays": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        return super().__getstate__() | {"_arrays": None}
 
     def add(self, codes: Codes, out: NDArray[np.float64]) -> None:
         """Add the values of all rows to ``out`` (n_rows, n_players, n_outputs)."""

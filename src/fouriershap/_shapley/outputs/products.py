@@ -1,4 +1,4 @@
-"""Outputs of sums of products: exact where they are sums of products again, else by definition or fitted."""
+"""Outputs of sums of products: exact where they are sums of products again, else by definition or sampled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.engine import Engine, Floats
 from fouriershap._shapley.indices import Index
 from fouriershap._shapley.outputs.kinds import Output, Raw
-from fouriershap._shapley.outputs.transformed import Fit, explain_exactly
+from fouriershap._shapley.outputs.transformed import explain_exactly
 from fouriershap._shapley.products.engine import ProductEngine, ProductSettings
 from fouriershap._shapley.products.ridges import RidgeEngine, make_engine
 from fouriershap._waves.products import Products
@@ -28,7 +28,6 @@ def explain_products(
     weights: Floats | None,
     index: Index,
     settings: ProductSettings,
-    fit: Fit,
     kind: str,
 ) -> Engine:
     """Return what explains this output of a model against a background.
@@ -37,8 +36,6 @@ def explain_products(
     ----------
     model : Products
         The raw output, with its players.
-    fit : Fit
-        Fits a representation where the output is not a sum of products and coalitions are too many.
     kind : str
         Library and class of the model, for messages.
     """
@@ -51,12 +48,10 @@ def explain_products(
     if what is not None:
         return make_engine(what, rows, weights, index, settings, output)
     engine = make_engine(model, rows, weights, index, settings, Raw(output.link))
-    return explain_exactly(engine, output, fit, f"output={truncated_repr(output.name)}")
+    return explain_exactly(engine, output, f"output={truncated_repr(output.name)}")
 
 
-def load_products(
-    arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: Products, fit: Fit
-) -> Engine:
+def load_products(arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: Products) -> Engine:
     """Return the engine that `to_contents` wrote of an explainer of products."""
     engine: ProductEngine | RidgeEngine
     if model.ridges is not None:
@@ -69,4 +64,4 @@ def load_products(
     output = engine.output
     require(output.function is not None, "its output is unknown")
     raw = replace(engine, output=Raw(output.link))
-    return explain_exactly(raw, output, fit, f"output={truncated_repr(output.name)}")
+    return explain_exactly(raw, output, f"output={truncated_repr(output.name)}")

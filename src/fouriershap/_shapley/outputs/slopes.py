@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
 _STEP = 3e-3  # half of the distance below which a slope is interpolated, as a difference would cost digits
-_POINTS = 257  # margins by quantiles of the background, and as many by its range
-_NEAREST, _FARTHEST, _BEYOND = 1e-4, 1e6, 64  # explained margins beyond that range, in units of it
-_ROUNDING = 4 * np.finfo(np.float64).eps  # of functions, per unit of their argument
+_POINTS = 129  # margins by quantiles of the background, and as many by its range
+_NEAREST, _FARTHEST, _BEYOND = 1e-4, 1e6, 40  # explained margins beyond that range, in units of it
+_ROUNDING = 4 * np.finfo(np.float64).eps  # of a function and its argument
 
 
 def slope(function: Function, a: Floats, b: Floats) -> Floats:
@@ -69,10 +69,8 @@ def find_channels(
     with np.errstate(all="ignore"):
         for k, function in enumerate(functions):
             slopes = slope(function, mine[:, None], theirs[None])
-            sizes = np.maximum(np.abs(function(mine)), np.abs(function(mine + _STEP)))
-            size = np.maximum(sizes[:, None], np.abs(function(theirs)))
-            digits = _ROUNDING * (1.0 + np.maximum(np.abs(mine)[:, None], np.abs(theirs)))
-            noise = digits * size / np.maximum(np.abs(mine[:, None] - theirs), _STEP)
+            size = np.maximum(_rounding(function, mine)[:, None], _rounding(function, theirs))
+            noise = size / np.maximum(np.abs(mine[:, None] - theirs), _STEP)
             usual = np.abs(slopes[:, np.searchsorted(theirs, typical)]).mean(axis=1)
             scale = np.maximum(usual, noise.max(axis=1) / tolerance)
             usable = np.isfinite(slopes).all(axis=1) & np.isfinite(scale) & (scale > 0)
@@ -90,12 +88,20 @@ def find_channels(
     return Channels(theirs[columns], np.ascontiguousarray(np.linalg.solve(chosen, everyone).T))
 
 
+def _rounding(function: Function, at: Floats) -> Floats:
+    """Return the error of the function where slopes evaluate it."""
+    beside = np.maximum(np.abs(function(at)), np.abs(function(at + _STEP)))
+    return np.asarray(_ROUNDING * (beside + np.abs(at * slope(function, at, at))))
+
+
 def cross(matrix: Floats, tolerance: float) -> tuple[list[int], list[int]]:
     """Return rows and columns of a matrix A that determine it: A = A[:, columns] A[rows, columns]^-1 A[rows].
 
     No entry is off by more than ``tolerance``. Gaussian elimination with the largest entry as pivot.
     """
-    rest, rows, columns = matrix.copy(), [], []
+    rows: list[int] = []
+    columns: list[int] = []
+    rest = matrix.copy()
     while len(rows) < min(matrix.shape):
         row, column = (int(i) for i in np.unravel_index(np.abs(rest).argmax(), rest.shape))
         pivot = rest[row, column]

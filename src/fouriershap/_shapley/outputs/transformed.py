@@ -1,34 +1,37 @@
 """Outputs that are functions of the raw output: probabilities, responses of links, and losses.
 
-Three ways lead there. *Rescaled* values, shap's: the SHAP values of the raw output against one background row, times
+Two ways lead there. *Rescaled* values, shap's: the SHAP values of the raw output against one background row, times
 the slope of the line from that row's output to the explained row's; then the mean over the background. They add up and
-cost a walk per pair of rows, but whatever only bends the output is attributed in proportion to the raw output. The
-SHAP values of the output itself, as a function, come *by definition*, from all coalitions, where players and
-background rows are few, and else from a representation that is *fitted* to it, with its fidelity.
+cost a few times those of the raw output, but whatever only bends the output is attributed in proportion to the raw
+output. The SHAP values of the output itself, as a function, come *by definition*, from all coalitions, where players
+and background rows are few, and else are *sampled* until their standard errors are small.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_floats
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.messages import truncated_repr, truncated_text
-from fouriershap._base.parallel import for_each_block
+from fouriershap._base.parallel import enter, for_each_block, warn_if_long
+from fouriershap._base.warn import warn
 from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_values, values_of_game
 from fouriershap._shapley.engine import (
     BackgroundRows,
     Contents,
     Engine,
     EngineInfo,
-    FidelityReport,
+    Estimates,
     Floats,
     Plan,
     Quality,
@@ -36,9 +39,10 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
+from fouriershap._shapley.outputs.sampled import Task, sample_values
 from fouriershap._shapley.outputs.slopes import find_channels, slope
 from fouriershap._shapley.policy import Memo
-from fouriershap._shapley.sets import InteractionEngine, Keys, RecodedInteractions, all_keys, select_keys
+from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_keys
 from fouriershap._shapley.trees.channels import ChannelTrees, one_output
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import add_plans
@@ -47,6 +51,8 @@ from fouriershap._shapley.verify import verify_array, verify_weights
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _MOST_PLAYERS = 15  # of values by definition
 _TOLERANCES = {4: 1e-7, 8: 1e-10}  # of mean slopes, by the bytes of a number in tables
+_SAMPLED_TO = 0.01  # standard errors, as a share of the row's largest value
+_LEAST = 0.1  # of the spread of the output over the background: the least that this refers to
 _RESCALED = "values of the raw output, times slopes at a few reference margins"
 _NEEDS_LABELS = "output='log_loss' needs the labels of the rows: shap_values(X, y)."
 
@@ -60,18 +66,6 @@ class Margin(Engine, Protocol):
     @property
     def outline(self) -> EngineInfo:
         """The facts for which nothing needs to be compiled."""
-
-
-class FittedOutput(NamedTuple):
-    """A representation of an output: how rows become its codes, its fidelity, and its engine."""
-
-    encode: Callable[[NDArray[Any]], NDArray[Any]]
-    fidelity: FidelityReport
-    engine: Engine
-
-
-# Fits a representation to a function of the rows of an engine; the text names the argument that asked for it.
-Fit = Callable[[Margin, Callable[[NDArray[Any]], Floats], str], FittedOutput]
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +322,6 @@ class Rescaled(TransformedOutput):
 class ByDefinition(TransformedOutput):
     """SHAP values of the output itself over all coalitions: for few players and background rows."""
 
-    fit: Fit
     asked_by: str
 
     def predict(self, rows: NDArray[Any], n_jobs: int = 1) -> Floats:
@@ -346,7 +339,7 @@ class ByDefinition(TransformedOutput):
             for r in range(first, last):
                 out[r] = values_of_game(self._game(rows[r]), self.n_players, self.index)
 
-        for_each_block(work, len(rows), 1, n_jobs)
+        _for_each_row(work, len(rows), "all coalitions", n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
         return out
@@ -360,53 +353,93 @@ class ByDefinition(TransformedOutput):
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
         other: Any = self.inner.with_background(rows, weights)
-        return explain_exactly(other, self.output, self.fit, self.asked_by)
+        return explain_exactly(other, self.output, self.asked_by)
 
     def plan(self, n_rows: int | None) -> Plan:
         return Plan("definition", "few players and background rows: all coalitions")
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(ByDefinition):
-    """SHAP values of a representation that is fitted to the output when it is first needed."""
+class Sampled(ByDefinition):
+    """SHAP values of the output itself from permutations, until every standard error is below a tolerance.
 
-    @property
-    def adds_up(self) -> bool:
-        return False  # they are those of the representation
+    They add up exactly. The values of the raw output, which are known, take most of the chance out of them.
+    """
 
     @property
     def quality(self) -> Quality:
-        return Quality(fidelity=lambda: self.fitted.fidelity)
-
-    @cached_property
-    def fitted(self) -> FittedOutput:
-        """The representation, the same at every run."""
-        return self.fit(self.inner, self.predict, self.asked_by)
+        return Quality(tolerance=_SAMPLED_TO)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
+        return self.estimate(rows, n_jobs, outputs).values
+
+    def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
+        function, background = self.output.function, self._rows
+        assert function is not None  # `make_output` has checked it
+        raw, ask = self.inner.raw, partial(self.inner.predict, n_jobs=1)
+        margins = raw.predict(background.rows, n_jobs)
+        others = function(margins)
+        found = np.average(others, axis=0, weights=background.weights)
+        spread = np.sqrt(np.average((others - found) ** 2, axis=0, weights=background.weights))
+        equal = background.weights is None or np.ptp(background.weights) == 0
+        weights = None if equal else background.weights
+        given = (background.rows, weights, margins, self.inner.player, self.n_players)
+        task = Task(ask, function, *given, _SAMPLED_TO, _LEAST * float(spread.max()))
+        known = raw.shap_values(rows, n_jobs) if raw.quality.is_exact else None
+        values, errors = np.zeros((2, len(rows), self.n_players, others.shape[1]))
+
+        def work(first: int, last: int) -> None:
+            for r in range(first, last):
+                rng = np.random.default_rng(crc32(np.ascontiguousarray(rows[r]).tobytes()))
+                of_row = None if known is None else known[r]
+                values[r], errors[r] = sample_values(task, rows[r], of_row, rng)
+
+        _for_each_row(work, len(rows), f"permutations of {self.n_players} players", n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
-        return self.fitted.engine.shap_values(self.fitted.encode(rows), n_jobs)
+        target = _SAMPLED_TO * np.maximum(np.abs(values).max(axis=(1, 2)), task.least)
+        n_worse = int((errors.max(axis=(1, 2)) > target).sum())
+        if n_worse:
+            warn(
+                f"{n_worse} of {len(rows)} rows were sampled as long as is allowed, and have standard errors above "
+                f"{_SAMPLED_TO:.0%} of their largest value. groups= that leave fewer players take less.",
+                FidelityWarning,
+            )
+        return Estimates(values, errors)
 
     def interactions(
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> InteractionEngine:
-        inner = self.fitted.engine.interactions(index, order, wanted, min_order)
-        return RecodedInteractions(inner, self.fitted.encode)
+        raise InputError(
+            f"{self.asked_by}: interactions need all coalitions, and {self.n_players} players with "
+            f"{len(self._rows)} background rows have too many. Use output='raw', fewer background rows, or groups= "
+            f"that leave at most {_MOST_PLAYERS} players."
+        )
 
     def plan(self, n_rows: int | None) -> Plan:
-        return Plan("fitted", "too many coalitions: a representation is fitted to the output")
+        return Plan(
+            "sampled", f"too many coalitions: standard errors below {_SAMPLED_TO:.0%} of the largest value"
+        )
 
 
-def make_output(engine: TreeEngine, output: Output, exact: bool, fit: Fit) -> Engine:
+def _for_each_row(work: Callable[[int, int], None], n_rows: int, what: str, n_jobs: int) -> None:
+    """Call ``work`` for each row: the first one tells how long all take."""
+    begin = time.process_time()
+    work(0, min(n_rows, 1))
+    seconds = (time.process_time() - begin) * n_rows
+    less = "Fewer of them, or a smaller background, take less"
+    warn_if_long("these values", seconds, f"{what}, for {n_rows:,} rows. {less}", n_jobs)
+    enter("explaining")
+    for_each_block(lambda first, last: work(first + 1, last + 1), n_rows - 1, 1, n_jobs)
+
+
+def make_output(engine: TreeEngine, output: Output, exact: bool) -> Engine:
     """Return what explains this output of trees: the engine itself, where its raw output is that.
 
     Parameters
     ----------
     exact : bool
         Whether values are those of the output itself, not of the raw output rescaled.
-    fit : Fit
-        Fits a representation where there are too many coalitions.
     """
     if not isinstance(exact, bool | np.bool_):
         raise InputError(f"exact is {truncated_repr(exact)}; give True or False.")
@@ -428,7 +461,7 @@ def make_output(engine: TreeEngine, output: Output, exact: bool, fit: Fit) -> En
         )
     if (output.function if exact else output.transform) is None:
         raise _unknown(engine, output)
-    return explain_exactly(engine, output, fit, "exact=True") if exact else Rescaled(engine, output)
+    return explain_exactly(engine, output, "exact=True") if exact else Rescaled(engine, output)
 
 
 def _unknown(engine: TreeEngine, output: Output) -> UnsupportedModelError:
@@ -447,25 +480,24 @@ def _unknown(engine: TreeEngine, output: Output) -> UnsupportedModelError:
     )
 
 
-def explain_exactly(engine: Margin, output: Output, fit: Fit, asked_by: str) -> Engine:
-    """Return SHAP values of the output itself: by definition where that is affordable, else fitted.
+def explain_exactly(engine: Margin, output: Output, asked_by: str) -> Engine:
+    """Return SHAP values of the output itself: by definition where that is affordable, else sampled.
 
     ``asked_by``: the argument that asks for this, for messages.
     """
     n_background = 0 if engine.background is None else len(engine.background)
     if engine.n_players <= _MOST_PLAYERS and n_background << engine.n_players <= _MOST_HYBRIDS:
-        return ByDefinition(engine, output, fit, asked_by)
-    if n_background < 2:
+        return ByDefinition(engine, output, asked_by)
+    if not engine.index.adds_up:
         raise InputError(
-            f"{asked_by} with {engine.n_players} players has too many coalitions, and one background row is too few to "
-            "fit a representation to. Give more background rows, or groups= that leave fewer than 16 players."
+            f"{asked_by} with {engine.n_players} players has too many coalitions for "
+            f"index={truncated_repr(engine.index.name)}. Give groups= that leave fewer than 16 players, or a smaller "
+            "background."
         )
-    return Fitted(engine, output, fit, asked_by)
+    return Sampled(engine, output, asked_by)
 
 
-def load_output(
-    engine: TreeEngine, arrays: dict[str, NDArray[Any]], header: dict[str, Any], fit: Fit
-) -> Engine:
+def load_output(engine: TreeEngine, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Engine:
     """Return what explains the output that `to_contents` of an engine of trees wrote."""
     name = get_typed(header, "output", str)
     require(name in OUTPUTS, "its output is unknown")
@@ -483,4 +515,4 @@ def load_output(
     require(
         engine.background is not None, f"output {truncated_repr(name)} needs a background, which is not there"
     )
-    return make_output(engine, output, get_typed(header, "exact", bool), fit)
+    return make_output(engine, output, get_typed(header, "exact", bool))

@@ -103,35 +103,10 @@ class ProductSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductEngine(BaseEngine):
-    """SHAP values of a sum of products (see `Engine`); rows are what the sum takes.
-
-    Attributes
-    ----------
-    model : ProductSum
-    strategy : Strategy
-    centre : (n_players, n_outputs) float64
-        Mean over the background of what players add by themselves.
-    expected : (n_outputs,) float64
-    index : Index
-    n_background : int or None
-    settings : ProductSettings
-    background : BackgroundRows or None
-    output : Output
-        What the sum stands for.
-    device : {"cpu", "jax"}
-    """
+class ModelEngine(BaseEngine):
+    """An engine of a sum of products."""
 
     model: ProductSum
-    strategy: Strategy
-    centre: Floats
-    expected: Floats
-    index: Index
-    n_background: int | None
-    settings: ProductSettings
-    background: BackgroundRows | None = None
-    output: Output = _RAW
-    device: str = "cpu"
 
     @property
     def n_players(self) -> int:
@@ -150,6 +125,37 @@ class ProductEngine(BaseEngine):
         """(n_features,) int32: the player that owns each column of rows."""
         assert isinstance(self.model, Products)
         return self.model.player
+
+
+@dataclass(frozen=True, eq=False)
+class ProductEngine(ModelEngine):
+    """SHAP values of a sum of products (see `Engine`); rows are what the sum takes.
+
+    Attributes
+    ----------
+    model : ProductSum
+    strategy : Strategy
+    centre : (n_players, n_outputs) float64
+        Mean over the background of what players add by themselves.
+    expected : (n_outputs,) float64
+    index : Index
+    n_background : int or None
+    settings : ProductSettings
+    background : BackgroundRows or None
+    output : Output
+        What the sum stands for.
+    device : {"cpu", "jax"}
+    """
+
+    strategy: Strategy
+    centre: Floats
+    expected: Floats
+    index: Index
+    n_background: int | None
+    settings: ProductSettings
+    background: BackgroundRows | None = None
+    output: Output = _RAW
+    device: str = "cpu"
 
     @property
     def kernel(self) -> Any:

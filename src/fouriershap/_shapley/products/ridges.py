@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._shapley.engine import (
     BackgroundRows,
-    BaseEngine,
     Contents,
     EngineInfo,
     Floats,
@@ -31,6 +30,7 @@ from fouriershap._shapley.outputs.kinds import Output
 from fouriershap._shapley.policy import Memo
 from fouriershap._shapley.products.engine import (
     NO_LOOKUP,
+    ModelEngine,
     ProductEngine,
     ProductPairs,
     ProductPlan,
@@ -52,7 +52,7 @@ _ROWS_PER_BLOCK = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeEngine(BaseEngine):
+class RidgeEngine(ModelEngine):
     """SHAP values of `Products` with ridges (see `Engine`).
 
     Attributes
@@ -78,23 +78,6 @@ class RidgeEngine(BaseEngine):
     output: Output
     device: str = "cpu"
     levels: Memo[tuple[ProductEngine, Floats]] = field(default_factory=Memo)
-
-    @property
-    def n_players(self) -> int:
-        return self.model.n_players
-
-    @property
-    def n_outputs(self) -> int:
-        return self.model.n_outputs
-
-    @property
-    def representation(self) -> Products:
-        return self.model
-
-    @property
-    def player(self) -> NDArray[np.int32]:
-        """(n_features,) int32: the player that owns each column of rows."""
-        return self.model.player
 
     @property
     def background(self) -> BackgroundRows:

@@ -1,4 +1,4 @@
-"""`ChannelTrees`: trees of one output against a background with several weights per row, mixed for each explained row."""
+"""`ChannelTrees`: trees against a background with several weights per row, mixed for each explained row."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ChannelTrees(TreeEngine):
         background, n_rows = self.tree_background, len(out)
         others, weights = background.codes, background.weights
         assert others is not None and weights is not None
-        ready, left, seconds = self._untabled(compiled, n_rows)
+        ready, left, seconds = self._untabled(compiled, n_rows, n_jobs)
         if ready is not None:
             enter("streaming", len(weights.T) * -(-n_rows // ready.batch_rows))
             for channel, share in zip(mix.T, np.ascontiguousarray(weights.T), strict=True):

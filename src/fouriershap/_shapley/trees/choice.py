@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +137,13 @@ class Choice:
             by_tables = self.looks_up(n_rows) if is_built else saved > tables.build
         others = ~in_tables if by_tables else np.ones_like(in_tables)
         costs = replace(self.direct_costs, which=others)
-        is_streamed = self._direct(costs, _ANY if n_rows is None else max(n_rows, 1))[0] == "stream"
+        strategy, seconds = self._direct(costs, _ANY if n_rows is None else max(n_rows, 1))
+        is_streamed = strategy == "stream"
+        if n_rows is None:
+            seconds = nan
+        elif by_tables:
+            seconds = (seconds if others.any() else 0.0) + tables.look_up(max(n_rows, 1))
+            seconds += 0.0 if is_built else tables.build
         streamed = others & self.model.bottom_subtrees.can_stream if is_streamed else np.zeros_like(others)
         counts = (int((~others).sum()), int(streamed.sum()), int((others & ~streamed).sum()))
         if by_tables:
@@ -147,4 +154,4 @@ class Choice:
             reason = _NONE_FIT
         else:
             reason = _BEYOND_CACHE if is_built else _NOT_WORTH
-        return make_plan(counts, tables, self.direct_costs, n_rows, reason)
+        return make_plan(counts, tables, self.direct_costs, n_rows, seconds, reason)

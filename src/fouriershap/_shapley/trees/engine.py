@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import count_jobs, enter, for_each_block
+from fouriershap._base.parallel import count_jobs, enter, for_each_block, warn_if_long
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
 from fouriershap._shapley.indices import Index, InteractionIndex
 from fouriershap._shapley.lookups import TableLookup, table_lookup
@@ -219,7 +219,7 @@ class TreeEngine(BaseEngine):
         self, compiled: CompiledTrees | None, codes: NDArray[np.int32], out: Floats, n_jobs: int
     ) -> None:
         """Stream or walk the trees that have no tables: all of them where ``compiled`` is None."""
-        ready, left, seconds = self._untabled(compiled, len(out))
+        ready, left, seconds = self._untabled(compiled, len(out), n_jobs)
         if ready is not None:
             background = self.tree_background
             assert background.codes is not None
@@ -238,10 +238,15 @@ class TreeEngine(BaseEngine):
             self._walk(walked, codes, out, seconds, n_jobs)
 
     def _untabled(
-        self, compiled: CompiledTrees | None, n_rows: int
+        self, compiled: CompiledTrees | None, n_rows: int, n_jobs: int
     ) -> tuple[stream.StreamTrees | None, tuple[walk.WalkTrees, ...], float]:
         """Return the trees to stream, those to walk, and the estimated seconds of both."""
         strategy, seconds = self.choice.without_tables(compiled, n_rows)
+        n_trees = self.model.ensemble.n_trees if compiled is None else int((~compiled.in_tables).sum())
+        n_background = len(self.tree_background.rows) if self.tree_background.rows is not None else 0
+        why = f"{n_trees:,} trees without tables, {n_rows:,} rows and {n_background:,} background rows"
+        less = "Fewer of them, a larger memory= or shallower trees take less"
+        warn_if_long("these values", seconds, f"{why}. {less}", n_jobs)
         if strategy == "stream":
             ready = self.model.stream_trees if compiled is None else compiled.rest_streamed
             return ready, ready.others, seconds

@@ -95,7 +95,7 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     require(output is not None, "its output is unknown")
     settings = (stored_memory(get_typed(header, "memory", int)), _float_type(header, "precision"))
     kind: str = get_typed(header, "model_kind", str)
-    about = (find_index(get_typed(header, "index", str)), LINKS[link], kind)
+    index = find_index(get_typed(header, "index", str))
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)
@@ -106,7 +106,8 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     verify_numbers(settings[1], (expected, of_tables), n_outputs)
     # Tables were asked for when the file was written: what it holds is all there is to check.
     strategy = "auto" if strategy == "tables" else strategy
-    model = make_model(ensemble, arrays["player"], *settings, strategy, *about, n_channels)
+    about = (*settings, strategy, index, LINKS[link], kind, n_channels)
+    model = make_model(ensemble, arrays["player"], *about)
     background = Background(model, rows, weights, n_background)
     tables, columns = _tables_from_arrays(arrays, background, in_tables, model.n_players)
     require((of_tables is not None) == in_tables.any(), "the mean of its tables is not there")

@@ -95,6 +95,8 @@ class TreePlan(Plan):
         Estimate for explaining one row by walking all trees; NaN for any number of rows.
     stream_seconds : float
         Estimate for streaming all trees for these rows; NaN for any number of rows, infinite where it is impossible.
+    seconds : float
+        Estimate for these rows, on one core, with building tables where that is to be done; NaN for any number of rows.
     """
 
     n_table_trees: int
@@ -105,6 +107,7 @@ class TreePlan(Plan):
     row_seconds: float
     walk_row_seconds: float
     stream_seconds: float
+    seconds: float
 
 
 def profile(coded: CodedTrees) -> NDArray[np.float64]:
@@ -407,12 +410,17 @@ def add_plans(plans: Sequence[TreePlan], reason: str) -> TreePlan:
 
 
 def make_plan(
-    counts: tuple[int, int, int], tables: TableCosts, direct: DirectCosts, n_rows: int | None, reason: str
+    counts: tuple[int, int, int],
+    tables: TableCosts,
+    direct: DirectCosts,
+    n_rows: int | None,
+    seconds: float,
+    reason: str,
 ) -> TreePlan:
     """Return the plan with these numbers of trees by tables, by streaming and by walking."""
     names = [name for name, n in zip(("tables", "stream", "walk"), counts, strict=True) if n]
     walk_row, streaming = math.nan, math.nan
     if n_rows is not None:
         walk_row, streaming = direct.walk_row, direct.stream(max(n_rows, 1))
-    costs = (tables.bytes, tables.build, tables.row, walk_row, streaming)
+    costs = (tables.bytes, tables.build, tables.row, walk_row, streaming, seconds)
     return TreePlan("+".join(names) or "walk", reason, *counts, *costs)

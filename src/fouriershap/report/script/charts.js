@@ -7,6 +7,11 @@ const GREY = "#808b9c";
 const MOST_SHOWN = 15; // players in a chart
 const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
 const NARROW = 560; // pixels below which names are shorter
+const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
+const MARGIN = { l: 65, r: 20, t: 10, b: 45 };
+
+const dots = (trace) => ({ type: "scatter", mode: "markers", hoverinfo: "text", ...trace });
+const bars = (trace) => ({ type: "bar", orientation: "h", hoverinfo: "text", ...trace });
 
 /** Run plotly, which is packed until here: what needs no chart is shown before. Its hash is in the page's policy. */
 async function loadPlotly() {
@@ -25,9 +30,8 @@ function fitToPaper() {
 
 const isNarrow = (id) => byId(id).clientWidth < NARROW;
 
-function layout(changes) {
-  return {
-    margin: { l: 150, r: 20, t: 10, b: 45 },
+function draw(id, traces, changes) {
+  const layout = {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 13 },
@@ -36,20 +40,20 @@ function layout(changes) {
     dragmode: false,
     ...changes,
   };
+  Plotly.react(id, traces, layout, CONFIG);
+}
+
+/** An axis with a line per name, the first on top. */
+function lineAxis(ticktext) {
+  const tickvals = ticktext.map((_, rank) => rank);
+  return { tickvals, ticktext, range: [tickvals.length - 0.4, -0.6], showgrid: false, zeroline: false, fixedrange: true };
 }
 
 /** Margin and axis of a chart with a line per player. */
 function playerLines(report, players, id) {
   const narrow = isNarrow(id);
-  const yaxis = {
-    tickvals: players.map((_, rank) => rank),
-    ticktext: players.map((p) => chartText(report.data.players[p], narrow ? 12 : 20)),
-    range: [players.length - 0.4, -0.6],
-    showgrid: false,
-    zeroline: false,
-    fixedrange: true,
-  };
-  return { margin: { l: narrow ? 100 : 150, r: 20, t: 10, b: 45 }, yaxis, height: chartHeight(players.length) };
+  const yaxis = lineAxis(players.map((p) => chartText(report.data.players[p], narrow ? 12 : 20)));
+  return { margin: { ...MARGIN, l: narrow ? 100 : 150 }, yaxis, height: 80 + 26 * Math.max(players.length, 3) };
 }
 
 /** The title of an axis of values, as long as there is room for. */
@@ -57,8 +61,6 @@ function valueTitle(report, id, what, output = report.output) {
   const narrow = isNarrow(id);
   return { text: chartText(report.valueText(output, what), narrow ? 40 : 60), font: { size: narrow ? 11 : 13 } };
 }
-
-const chartHeight = (n) => 80 + 26 * Math.max(n, 3);
 
 /** Error bars of plotly from the ends of intervals. */
 function errorBars(values, ends) {

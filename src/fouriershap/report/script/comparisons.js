@@ -2,19 +2,20 @@
 
 const MOST_BESIDE = 4; // groups as bars beside each other; more are lines
 
-/** One of the two sections; `part` is its data. */
-class Comparison {
-  static async make(report, name) {
+/** A result of an analysis with its own part of the page. */
+class Part {
+  /** Unpack its data, if there are some, and show the elements with these ids. */
+  static async make(report, name, ids) {
     const part = report.data[name];
-    return part && new Comparison(report, name, part, await unpackAll(part.arrays));
-  }
-
-  constructor(report, name, part, arrays) {
-    Object.assign(this, { report, name, part, arrays });
-    byId(name).hidden = byId(`${name}-link`).hidden = false;
+    if (!part) return null;
+    for (const id of ids) byId(id).hidden = false;
     for (const text of part.words) byId(`${name}-words`).append(element("p", text));
+    return Object.assign(new this(), { report, name, part, arrays: await unpackAll(part.arrays) });
   }
+}
 
+/** One of the two sections that compare groups. */
+class Comparison extends Part {
   /** The output that is shown: an explained one, not a raw one. */
   get output() {
     const { first_raw: first } = this.report.data;
@@ -68,24 +69,20 @@ class Comparison {
       const ends = players.map((p) => this.ends(g, p));
       const between = (pair) => (pair ? `<br>${signed(pair[0])} to ${signed(pair[1])}` : "");
       const color = part.groups.length > 1 ? GROUPS[g] : x.map((value) => (value >= 0 ? GROUPS[3] : GROUPS[0]));
-      return {
-        type: "bar",
-        orientation: "h",
+      return bars({
         name: chartText(this.groupName(g), 40),
         x,
         y: players.map((_, rank) => rank),
         error_x: errorBars(x, ends),
         marker: { color },
-        hoverinfo: "text",
         hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}${group ? `, ${chartText(group, 40)}` : ""}<br>${signed(x[i])}${between(ends[i])}`),
-      };
+      });
     });
     const { margin, yaxis, height } = playerLines(report, players, `${name}-chart`);
     const many = part.groups.length > 1;
     const xaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
-    const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
     const grown = many ? 60 + players.length * (14 * part.groups.length + 14) : height;
-    Plotly.react(`${name}-chart`, traces, layout({ margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend }), CONFIG);
+    draw(`${name}-chart`, traces, { margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend: LEGEND });
   }
 
   /** A line per player over the groups, which usually are periods. */
@@ -94,24 +91,21 @@ class Comparison {
     const players = this.ranking().slice(0, GROUPS.length - 1);
     const traces = players.map((p, k) => {
       const y = part.groups.map((_, g) => this.at("values", g, p));
-      return {
-        type: "scatter",
+      return dots({
         mode: "lines+markers",
         name: chartText(report.data.players[p], 24),
         x: part.groups.map((_, g) => g),
         y,
         error_y: { ...errorBars(y, part.groups.map((_, g) => this.ends(g, p))), color: GROUPS[k], thickness: 1 },
         line: { color: GROUPS[k] },
-        hoverinfo: "text",
         hovertext: part.groups.map((group, g) => `${chartText(report.data.players[p], 60)}<br>${chartText(group, 40)}: ${signed(y[g])}`),
-      };
+      });
     });
     const every = Math.ceil(part.groups.length / (isNarrow(`${name}-chart`) ? 6 : 16));
     const shown = part.groups.map((_, g) => g).filter((g) => g % every === 0);
     const xaxis = { tickvals: shown, ticktext: shown.map((g) => chartText(part.groups[g], 14)), fixedrange: true, automargin: true };
     const yaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
-    const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
-    Plotly.react(`${name}-chart`, traces, layout({ height: 420, margin: { l: 65, r: 20, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend, hovermode: "closest" }), CONFIG);
+    draw(`${name}-chart`, traces, { height: 420, margin: { ...MARGIN, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend: LEGEND, hovermode: "closest" });
   }
 
   /** Header and lines of the table. */

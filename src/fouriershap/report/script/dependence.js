@@ -13,15 +13,12 @@ function drawDependence(report) {
   };
   const { groups, legend, marker } = dependenceColours(report, colour, rows);
   const jitter = (k) => (input.labels ? (((k * 0.618) % 1) - 0.5) * 0.4 : 0);
-  const traces = groups.map(({ name, members, color }) => ({
-    type: "scatter",
-    mode: "markers",
+  const traces = groups.map(({ name, members, color }) => dots({
     name,
     x: members.map((r, k) => report.value(r, x) + jitter(k)),
     y: members.map((r) => report.shap(r, input.player)),
     text: members.map(hover),
     customdata: members,
-    hoverinfo: "text",
     marker: { size: 6, opacity: 0.75, ...(color ? { color } : marker) },
   }));
   const xaxis = { title: { text: chartText(input.name, 60) }, fixedrange: true, zeroline: false, automargin: true };
@@ -30,9 +27,7 @@ function drawDependence(report) {
     xaxis.ticktext = input.labels.slice(0, 60).map((label) => chartText(label, 16));
   }
   const yaxis = { title: { text: `SHAP value of ${chartText(report.data.players[input.player], 24)}` }, automargin: true, fixedrange: true };
-  const key = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
-  const shape = layout({ height: 400, margin: { l: 65, r: 20, t: 10, b: 45 }, xaxis, yaxis, hovermode: "closest", showlegend: legend, legend: key });
-  Plotly.react("dependence", traces, shape, CONFIG);
+  draw("dependence", traces, { height: 400, margin: MARGIN, xaxis, yaxis, hovermode: "closest", showlegend: legend, legend: LEGEND });
 }
 
 /** Dots by category with a legend, or all of them on one scale. */

@@ -25,9 +25,8 @@ function drawInteractions(report) {
     colorscale: [[0, "rgba(128,139,156,0.12)"], [1, "#e5487f"]],
     colorbar: { thickness: 10, outlinewidth: 0 },
   };
-  const size = { height: margin.t + margin.b + CELL * players.length, margin };
   const axes = { xaxis: { ...axis, tickangle: narrow ? 90 : 45 }, yaxis: { ...axis, autorange: "reversed" } };
-  Plotly.react("interactions", [trace], layout({ ...size, ...axes }), CONFIG);
+  draw("interactions", [trace], { height: margin.t + margin.b + CELL * players.length, margin, ...axes });
   const main = Number.isNaN(at(players[0], players[0])) ? "" : " main effects on the diagonal,";
   const few = players.length < report.nPlayers ? ` Shown: the ${players.length} strongest of ${count(report.nPlayers, "feature")}.` : "";
   const scale = report.data.outputs[output].scale;

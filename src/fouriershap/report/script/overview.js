@@ -1,4 +1,4 @@
-// Charts of all rows: importance and spread.
+// Charts of all rows: importance, spread, and the terms of a spectrum.
 
 function drawImportance(report) {
   const all = report.ranking();
@@ -6,18 +6,14 @@ function drawImportance(report) {
   const sizes = players.map((p) => report.importance(p));
   const ends = players.map((p) => report.importanceEnds(p));
   const between = (pair) => (pair ? ` (${format(pair[0])} to ${format(pair[1])})` : "");
-  const trace = {
-    type: "bar",
-    orientation: "h",
+  const trace = bars({
     x: sizes,
     y: players.map((_, rank) => rank),
     error_x: errorBars(sizes, ends),
-    hoverinfo: "text",
     hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}<br>${format(sizes[i])}${between(ends[i])}`),
-  };
+  });
   const xaxis = { title: valueTitle(report, "importance", "mean |SHAP value|"), fixedrange: true, zeroline: false, rangemode: "tozero" };
-  const shape = layout({ ...playerLines(report, players, "importance"), xaxis, bargap: 0.35 });
-  Plotly.react("importance", [trace], shape, CONFIG);
+  draw("importance", [trace], { ...playerLines(report, players, "importance"), xaxis, bargap: 0.35 });
   byId("importance-text").textContent = `Mean absolute SHAP values over all rows${ends[0] ? ", with 95 % intervals" : ""}.`;
   fillTable(byId("importance-table"), ...importanceTable(report));
 }
@@ -56,7 +52,7 @@ function swarm(values) {
 function drawBeeswarm(report) {
   const players = report.ranking().slice(0, MOST_SHOWN);
   const rows = report.sample(Math.floor(MOST_DOTS / players.length));
-  const dots = { x: [], y: [], color: [], text: [], customdata: [] };
+  const [trace, color] = [{ x: [], y: [], text: [], customdata: [] }, []];
   players.forEach((player, rank) => {
     const shap = rows.map((r) => report.shap(r, player));
     const offsets = swarm(shap);
@@ -64,27 +60,17 @@ function drawBeeswarm(report) {
     const ranks = mine.length === 1 ? colourRanks(report, mine[0], rows) : rows.map(() => NaN);
     const name = chartText(report.data.players[player], 40);
     rows.forEach((row, k) => {
-      dots.x.push(shap[k]);
-      dots.y.push(rank + offsets[k]);
-      dots.color.push(Number.isNaN(ranks[k]) ? GREY : colourAt(ranks[k]));
+      trace.x.push(shap[k]);
+      trace.y.push(rank + offsets[k]);
+      color.push(Number.isNaN(ranks[k]) ? GREY : colourAt(ranks[k]));
       const value = mine.length === 1 ? ` = ${chartText(report.text(mine[0], report.value(row, mine[0])), 40)}` : "";
-      dots.text.push(`${name}${value}<br>row ${chartText(report.rowName(row))}: ${signed(shap[k])}`);
-      dots.customdata.push(row);
+      trace.text.push(`${name}${value}<br>row ${chartText(report.rowName(row))}: ${signed(shap[k])}`);
+      trace.customdata.push(row);
     });
   });
-  const trace = {
-    type: "scatter",
-    mode: "markers",
-    x: dots.x,
-    y: dots.y,
-    text: dots.text,
-    customdata: dots.customdata,
-    hoverinfo: "text",
-    marker: { color: dots.color, size: 5, opacity: 0.75 },
-  };
   const xaxis = { title: valueTitle(report, "beeswarm", "SHAP value"), fixedrange: true, zeroline: true };
-  const shape = layout({ ...playerLines(report, players, "beeswarm"), xaxis, hovermode: "closest" });
-  Plotly.react("beeswarm", [trace], shape, CONFIG);
+  const marker = { color, size: 5, opacity: 0.75 };
+  draw("beeswarm", [dots({ ...trace, marker })], { ...playerLines(report, players, "beeswarm"), xaxis, hovermode: "closest" });
   const few = rows.length < report.nRows ? ` Shown: ${rows.length} evenly spaced rows.` : "";
   byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature (labels: early in their list), red for high ones.${few}`;
 }
@@ -94,4 +80,21 @@ function colourAt(share) {
   const t = share < 0.5 ? 2 * share : 2 * share - 1;
   const part = (hex, k) => parseInt(hex.slice(1 + 2 * k, 3 + 2 * k), 16);
   return `rgb(${[0, 1, 2].map((k) => Math.round(part(from, k) + t * (part(to, k) - part(from, k)))).join(",")})`;
+}
+
+/** Terms and energy of a spectrum. */
+function drawSpectrum({ arrays }) {
+  if (!arrays.degree_terms) return;
+  byId("spectrum-figure").hidden = false;
+  const { degree_terms: terms, degree_share: energyShare, curve_terms: count, curve_share: share } = arrays;
+  const degrees = Array.from(terms, (_, d) => d).slice(1);
+  const columns = (values, axis) => ({ type: "bar", x: degrees, y: values, yaxis: axis, hoverinfo: "x+y" });
+  const xaxis = { title: { text: "degree" }, dtick: 1, fixedrange: true };
+  const yaxis = { title: { text: "terms" }, domain: [0.56, 1], fixedrange: true };
+  const yaxis2 = { title: { text: "share of variance" }, domain: [0, 0.44], fixedrange: true, tickformat: ".0%" };
+  const parts = [columns(Array.from(terms).slice(1), "y"), columns(degrees.map((d) => energyShare[d]), "y2")];
+  draw("degrees", parts, { height: 340, margin: MARGIN, xaxis: { ...xaxis, anchor: "y2" }, yaxis, yaxis2 });
+  const line = { type: "scatter", mode: "lines", x: Array.from(count), y: Array.from(share), hoverinfo: "x+y" };
+  const curveAxes = { xaxis: { title: { text: "largest terms" }, fixedrange: true }, yaxis: { tickformat: ".0%", range: [0, 1.03], fixedrange: true } };
+  draw("energy", [line], { height: 340, margin: MARGIN, ...curveAxes });
 }

@@ -18,7 +18,7 @@ function drawPerformance(report) {
 }
 
 const DIAGONAL = { type: "scatter", mode: "lines", line: { color: GREY, dash: "dot", width: 1.5 }, hoverinfo: "skip" };
-const SQUARE = { height: 360, margin: { l: 65, r: 20, t: 10, b: 50 } };
+const SQUARE = { height: 360, margin: { ...MARGIN, b: 50 } };
 
 /** Observed shares against predicted probabilities. */
 function drawCalibration(report) {
@@ -28,20 +28,18 @@ function drawCalibration(report) {
   const bins = all.filter((bin) => bin[4] > 0);
   const name = shorten(report.data.actual.labels[nClasses === 1 ? 1 : k], 40);
   const observed = bins.map((bin) => bin[1]);
-  const dots = {
-    type: "scatter",
+  const line = dots({
     mode: "lines+markers",
     x: bins.map((bin) => bin[0]),
     y: observed,
     error_y: errorBars(observed, bins.map((bin) => [bin[2], bin[3]])),
     text: bins.map((bin) => `predicted ${percent(bin[0])}<br>observed ${percent(bin[1])} (${percent(bin[2])} to ${percent(bin[3])})<br>${count(bin[4], "row")}`),
-    hoverinfo: "text",
     line: { color: GROUPS[0] },
     marker: { color: GROUPS[0], size: 8 },
-  };
+  });
   const axis = (text) => ({ title: { text }, range: [-0.03, 1.03], tickformat: ".0%", fixedrange: true, zeroline: false });
   const axes = { xaxis: axis(`predicted probability of ${chartText(name, 24)}`), yaxis: axis(`share of ${chartText(name, 16)}`) };
-  Plotly.react("performance-chart", [{ ...DIAGONAL, x: [0, 1], y: [0, 1] }, dots], layout({ ...SQUARE, ...axes }), CONFIG);
+  draw("performance-chart", [{ ...DIAGONAL, x: [0, 1], y: [0, 1] }, line], { ...SQUARE, ...axes });
   byId("performance-caption").textContent = "Calibration: rows in ten groups by their prediction, with 95 % intervals. On the dotted line, observed shares equal predictions.";
 }
 
@@ -51,17 +49,15 @@ function drawPredicted(report) {
   const predicted = rows.map((r) => report.stored(r).response(0) ?? report.stored(r).prediction(0));
   const observed = rows.map((r) => report.rows.actual[r]);
   const ends = [Math.min(...predicted, ...observed), Math.max(...predicted, ...observed)];
-  const dots = {
-    type: "scatter",
-    mode: "markers",
+  const pairs = dots({
     x: predicted,
     y: observed,
     customdata: rows,
     text: rows.map((r, i) => `row ${chartText(report.rowName(r))}<br>predicted ${format(predicted[i])}<br>observed ${format(observed[i])}`),
-    hoverinfo: "text",
     marker: { color: GROUPS[0], size: 5, opacity: 0.6 },
-  };
+  });
   const axis = (what) => ({ title: valueTitle(report, "performance-chart", what, 0), fixedrange: true, zeroline: false });
-  Plotly.react("performance-chart", [{ ...DIAGONAL, x: ends, y: ends }, dots], layout({ ...SQUARE, xaxis: axis("predicted"), yaxis: axis("observed"), hovermode: "closest" }), CONFIG);
+  const axes = { xaxis: axis("predicted"), yaxis: axis("observed") };
+  draw("performance-chart", [{ ...DIAGONAL, x: ends, y: ends }, pairs], { ...SQUARE, ...axes, hovermode: "closest" });
   byId("performance-caption").textContent = "A dot per row. On the dotted line, predictions equal observations.";
 }

@@ -1,4 +1,4 @@
-// SHAP values of sums of waves.
+// SHAP values of sums of waves, and of linear models.
 
 /**
  * Sums of waves against what a background was compiled to, for one row at a time. Complex numbers are two arrays of
@@ -104,22 +104,23 @@ class Products {
     return out;
   }
 
-  pairs(x) {
+  addComponents(x) {
     const { points, point_weights: pointWeights } = this.header;
     const sums = new Float64Array(x.length);
     this.weights.forEach((weight, c) => {
       this.addComponent(sums, x, this.components.subarray(c * x.length, (c + 1) * x.length), weight, points, pointWeights);
     });
-    return this.project(sums);
+    return sums;
+  }
+
+  pairs(x) {
+    return this.project(this.addComponents(x));
   }
 
   /** By components; the ends of the integral are known, and a share of what is missed there is taken back. */
   mixture(x) {
-    const { n_players: nPlayers, n_outputs: nOutputs, n_waves: nWaves, points, point_weights: pointWeights } = this.header;
-    const sums = new Float64Array(x.length);
-    this.weights.forEach((weight, c) => {
-      this.addComponent(sums, x, this.components.subarray(c * x.length, (c + 1) * x.length), weight, points, pointWeights);
-    });
+    const { n_players: nPlayers, n_outputs: nOutputs, n_waves: nWaves } = this.header;
+    const sums = this.addComponents(x);
     this.addComponent(sums, x, this.marginals, 1, [1], [this.header.end]);
     const near = this.near.subarray(0, x.length);
     const apart = this.near.subarray(x.length);
@@ -172,8 +173,7 @@ class Products {
           products[mine + m + nWaves] = products[rest + m] * im + products[rest + m + nWaves] * re;
         }
       }
-      let members = 0;
-      for (let p = 0; p < nPlayers; p++) members += (set >> p) & 1;
+      const members = bitCount(set);
       for (let k = 0; k < nOutputs; k++) {
         const entry = (k * nSets + set) * this.size;
         let worth = 0;
@@ -183,6 +183,24 @@ class Products {
         }
       }
     }
+    return out;
+  }
+}
+
+/** SHAP values of linear models: slopes times the distance from the mean of the background. */
+class Linear {
+  constructor(header, arrays) {
+    Object.assign(this, arrays);
+    this.header = header;
+  }
+
+  /** SHAP values of a row: player p and output k at p * n_outputs + k. */
+  explain(row) {
+    const { n_outputs: nOutputs } = this.header;
+    const out = this.centre.map((mean) => -mean);
+    row.forEach((value, f) => {
+      for (let k = 0; k < nOutputs; k++) out[this.player[f] * nOutputs + k] += value * this.linear[f * nOutputs + k];
+    });
     return out;
   }
 }

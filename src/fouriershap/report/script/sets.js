@@ -2,18 +2,7 @@
 
 const MOST_SETS = 20; // in the chart; the table has all of them
 
-class Sets {
-  static async make(report) {
-    const part = report.data.sets;
-    return part && new Sets(report, part, await unpackAll(part.arrays));
-  }
-
-  constructor(report, part, arrays) {
-    Object.assign(this, { report, part, arrays });
-    byId("sets-figure").hidden = false;
-    for (const text of part.words) byId("sets-words").append(element("p", text));
-  }
-
+class Sets extends Part {
   /** The output that is shown, counted from their first. */
   get output() {
     const { report } = this;
@@ -29,14 +18,14 @@ class Sets {
     return this.arrays[array][set * this.part.n_outputs + this.output];
   }
 
-  name(set, length = 300) {
+  nameOf(set, length = 300) {
     return this.part.players[set].map((p) => shorten(this.report.data.players[p], length)).join(" × ");
   }
 
   /** The names beside a bar: below each other where there is little room. */
   tick(set, narrow) {
     const names = this.part.players[set].map((p) => chartText(this.report.data.players[p], narrow ? 17 : 40));
-    return narrow ? names.join(" ×<br>") : chartText(this.name(set, 14), 46);
+    return narrow ? names.join(" ×<br>") : chartText(this.nameOf(set, 14), 46);
   }
 
   /** Sets, the strongest in the chosen output first. */
@@ -53,36 +42,26 @@ class Sets {
     const sizes = [...new Set(part.players.map((players) => players.length))].sort((a, b) => a - b);
     const traces = sizes.map((size, colour) => {
       const mine = sets.map((set, rank) => [set, rank]).filter(([set]) => part.players[set].length === size);
-      return {
-        type: "bar",
-        orientation: "h",
+      return bars({
         name: `${size} features`,
         width: 0.65, // otherwise sparse traces would have wider bars
         x: mine.map(([set]) => this.at("strength", set)),
         y: mine.map(([, rank]) => rank),
         marker: { color: GROUPS[colour % GROUPS.length] },
-        hoverinfo: "text",
-        hovertext: mine.map(([set]) => `${chartText(this.name(set, 40), 130)}<br>mean |value| ${format(this.at("strength", set))}, mean ${signed(this.at("means", set))}`),
-      };
+        hovertext: mine.map(([set]) => `${chartText(this.nameOf(set, 40), 130)}<br>mean |value| ${format(this.at("strength", set))}, mean ${signed(this.at("means", set))}`),
+      });
     });
-    const yaxis = {
-      tickvals: sets.map((_, rank) => rank),
-      ticktext: sets.map((set) => this.tick(set, narrow)),
-      range: [sets.length - 0.4, -0.6],
-      showgrid: false,
-      zeroline: false,
-      fixedrange: true,
-    };
+    const yaxis = lineAxis(sets.map((set) => this.tick(set, narrow)));
     const xaxis = { title: valueTitle(report, "sets", "mean |value|", this.shown), fixedrange: true, zeroline: false, rangemode: "tozero" };
-    const margin = { l: narrow ? 150 : 300, r: 20, t: 34, b: 45 };
+    const margin = { ...MARGIN, l: narrow ? 150 : 300, t: 34 };
     const line = narrow ? 10 + 15 * Math.max(...sizes) : 26;
-    const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
-    Plotly.react("sets", traces, layout({ margin, xaxis, yaxis, height: 110 + line * Math.max(sets.length, 3), bargap: 0.35, barmode: "overlay", showlegend: true, legend }), CONFIG);
+    const height = 110 + line * Math.max(sets.length, 3);
+    draw("sets", traces, { margin, xaxis, yaxis, height, bargap: 0.35, barmode: "overlay", showlegend: true, legend: LEGEND });
   }
 
   /** Header and lines of the table. */
   table() {
-    const line = (set) => [this.name(set), this.part.players[set].length, this.at("strength", set), this.at("means", set)];
+    const line = (set) => [this.nameOf(set), this.part.players[set].length, this.at("strength", set), this.at("means", set)];
     return [["set", "features", this.report.valueText(this.shown, "mean |value|"), "mean"], this.ranking().map(line)];
   }
 

@@ -50,8 +50,8 @@ async function start() {
   showGlance(report);
   showPerformance(report);
   fillChoices(report);
-  const comparisons = (await Promise.all(["drift", "cohorts"].map((name) => Comparison.make(report, name)))).filter(Boolean);
-  const sets = await Sets.make(report);
+  const comparisons = (await Promise.all(["drift", "cohorts"].map((name) => Comparison.make(report, name, [name, `${name}-link`])))).filter(Boolean);
+  const sets = await Sets.make(report, "sets", ["sets-figure"]);
   const row = new OneRow(report);
   let whatIf = null;
   const redraw = () => {

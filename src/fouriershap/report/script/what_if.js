@@ -1,21 +1,11 @@
 // A row that the reader changes, explained again at every change.
 
-/** Explainers whose values add up. */
-class Sum {
-  constructor(parts) {
-    this.parts = parts;
-  }
-
-  explain(row) {
-    return this.parts.map((part) => part.explain(row)).reduce((a, b) => a.map((value, i) => value + b[i]));
-  }
-}
-
 const KINDS = { tables: Tables, leaves: Leaves, products: Products, linear: Linear };
 
+/** What explains rows: the sum of its parts. */
 async function whatIfOf(parts) {
-  const make = async (part) => new KINDS[part.kind](part, await unpackAll(part.arrays));
-  return new Sum(await Promise.all(parts.map(make)));
+  const made = await Promise.all(parts.map(async (part) => new KINDS[part.kind](part, await unpackAll(part.arrays))));
+  return { explain: (row) => made.map((part) => part.explain(row)).reduce((a, b) => a.map((value, i) => value + b[i])) };
 }
 
 /** The controls of one input. `show` sets their value; `onChange` gets the reader's. */

@@ -1,0 +1,121 @@
+"""Shapley values of an output that is a function of a raw output whose own values are known, by drawing permutations.
+
+A draw is a permutation and its reverse against one background row: what each player adds to the output and, by the same
+answers, to the raw output. The raw output's values are known exactly, so what it explains of the output is subtracted;
+the known sum is shared out, so that values add up exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_FIRST, _MOST = 128, 100_000  # draws of a row
+_GROWTH = 4.0  # of the draws of a round
+_MARGIN = 1.15  # draws beyond those that an error seems to need, which is an estimate itself
+_HYBRIDS = 1 << 14  # asked about at a time
+
+
+class Task(NamedTuple):
+    """What all rows share.
+
+    Attributes
+    ----------
+    raw : callable
+        Hybrid rows to raw outputs (n, n_raw).
+    function : callable
+        Raw outputs to outputs (n, n_outputs).
+    background : (n_background, n_features)
+    weights : (n_background,) float64 that sum to 1, or None for equal ones
+    margins : (n_background, n_raw) float64
+        Raw outputs of the background.
+    player : (n_features,)
+    n_players : int
+    tolerance : float
+        Largest standard error, as a share of the row's largest value.
+    least : float
+        Size of values to which it refers in any case.
+    """
+
+    raw: Callable[[NDArray[Any]], Floats]
+    function: Callable[[Floats], Floats]
+    background: NDArray[Any]
+    weights: Floats | None
+    margins: Floats
+    player: NDArray[np.int32]
+    n_players: int
+    tolerance: float
+    least: float
+
+
+def sample_values(
+    task: Task, row: NDArray[Any], known: Floats | None, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return the values of a row and their standard errors, (n_players, n_outputs).
+
+    ``known``: the values (n_players, n_raw) of the raw output; None where they are not exact.
+    """
+    n, margin = task.n_players, task.raw(row[None])[0]
+    both = np.concatenate([task.function(task.margins), task.margins], axis=1)
+    mean = np.average(both, axis=0, weights=task.weights)
+    total = np.concatenate([task.function(margin[None])[0], margin]) - mean
+    n_outputs, draws, n_new = len(total) - len(margin), [], _FIRST
+    while True:
+        draws += _draw(task, row, margin, n_new, rng)
+        found = np.concatenate(draws)  # (n_draws, n_players, outputs and raw outputs), less equal shares
+        values, errors = _settle(found, n_outputs, None if known is None else known - total[n_outputs:] / n)
+        values += (total[:n_outputs] - values.sum(axis=0)) / n  # tables of the raw output have rounding
+        target = task.tolerance * max(float(np.abs(values).max()), task.least)
+        worst = float(errors.max(initial=0.0))
+        if worst <= target or len(found) >= _MOST:
+            return values, errors
+        needed = min(_MARGIN * len(found) * (worst / max(target, 1e-300)) ** 2, _GROWTH * len(found), _MOST)
+        n_new = max(math.ceil(needed) - len(found), _FIRST)
+
+
+def _draw(
+    task: Task, row: NDArray[Any], margin: Floats, n_draws: int, rng: np.random.Generator
+) -> list[Floats]:
+    """Return what each player adds, (n, n_players, outputs and raw outputs), of draws in parts; less equal shares."""
+    n, parts = task.n_players, []
+    size = max(_HYBRIDS // (2 * n), 1)
+    deck = rng.choice(len(task.background), n_draws, p=task.weights) if task.weights is not None else None
+    if deck is None:  # shuffled decks, in which every row comes equally often
+        n_decks = -(-n_draws // len(task.background))
+        deck = np.concatenate([rng.permutation(len(task.background)) for _ in range(n_decks)])[:n_draws]
+    for first in range(0, n_draws, size):
+        z = deck[first : first + size]
+        place = rng.random((len(z), n)).argsort(axis=1)
+        inside = np.arange(1, n)[:, None] > place[:, None, :]
+        inside = np.stack([inside, np.arange(1, n)[:, None] > (n - 1 - place)[:, None, :]], axis=1)
+        hybrids = np.where(inside[..., task.player], row, task.background[z][:, None, None])
+        asked = task.raw(hybrids.reshape(-1, len(row))).reshape(len(z), 2, n - 1, len(margin))
+        ends = np.broadcast_to(margin, (len(z), 2, 1, len(margin)))
+        begins = np.broadcast_to(task.margins[z][:, None, None], ends.shape)
+        raw = np.concatenate([begins, asked, ends], axis=2)
+        outputs = task.function(raw.reshape(-1, len(margin))).reshape(*raw.shape[:3], -1)
+        steps = np.diff(np.concatenate([outputs, raw], axis=3), axis=2)
+        forward = np.take_along_axis(steps[:, 0], place[:, :, None], axis=1)
+        backward = np.take_along_axis(steps[:, 1], n - 1 - place[:, :, None], axis=1)
+        parts.append((forward + backward) / 2 - steps[:, 0].sum(axis=1, keepdims=True) / n)
+    return parts
+
+
+def _settle(found: Floats, n_outputs: int, known: Floats | None) -> tuple[Floats, Floats]:
+    """Return the mean of draws, less what raw outputs explain, and its standard error; ``known``: their true mean."""
+    n_draws = len(found)
+    mean = found.mean(axis=0)
+    outputs, raw = np.split(found - mean, [n_outputs], axis=2)
+    values = mean[:, :n_outputs]
+    if known is not None:
+        flat = raw.reshape(-1, raw.shape[2])
+        slopes = np.linalg.lstsq(flat, outputs.reshape(-1, n_outputs), rcond=None)[0]
+        outputs = outputs - raw @ slopes
+        values = values - (mean[:, n_outputs:] - known) @ slopes
+    return values, np.sqrt((outputs**2).sum(axis=0) / (n_draws * max(n_draws - 1 - raw.shape[2], 1)))
