@@ -12,6 +12,8 @@ from fouriershap import read_model
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._libraries import catboost_ctr, catboost_tables
 from fouriershap._libraries.catboost import read_document
+from fouriershap._shapley.trees.plan import profile
+from fouriershap._trees.codes import code_trees
 from models import raw_output
 from oracles import shap_values
 
@@ -317,3 +319,16 @@ def test_means_of_the_target(tmp_path):
     model = catboost.CatBoost().load_model(str(path), format="json")
     reading = read_model(str(path))
     np.testing.assert_allclose(reading.predict(with_unseen(X)), raw_output(model, with_unseen(X)), atol=1e-10)
+
+
+def test_cuts_of_category_sets():
+    # The cost of tables counts them: labels of combinations fall into many intervals of codes.
+    X, y = table()
+    coded = code_trees(read_model(trained(X, y, model_size_reg=0)).trees)
+    e = coded.ensemble
+    expected = np.zeros(e.n_trees)
+    for node in np.flatnonzero(e.category_set >= 0):
+        sides = [0, *coded.goes_left(node).astype(int), 0]
+        expected[e.tree_of_node[node]] += np.abs(np.diff(sides)).sum()
+    np.testing.assert_array_equal(profile(coded)[:, 4], expected)
+    assert expected.any()
