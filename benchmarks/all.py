@@ -63,6 +63,7 @@ STEPS = (
     Step("scale.py", modules=("pyspark", "dask", "distributed", "pyarrow"), programs=("java",)),
     Step("orders.py"),
     Step("members.py"),
+    Step("catboost_ctr.py"),
     Step("sparse_wht.py"),
     Step("stage2.py"),
     Step("jax_versions.py"),

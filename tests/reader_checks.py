@@ -55,15 +55,15 @@ def assert_same_output(model: Any, reading: Reading, X: Any, rtol: float) -> Non
 
 
 def assert_well_formed(reading: Reading, exact_cover: bool = True) -> None:
-    """Each node has one parent, each categorical node its own set, and covers add up."""
+    """Each node has one parent, each category set belongs to one feature, and covers add up."""
     e = reading.trees
     inner = np.flatnonzero(e.feature >= 0)
     children = np.concatenate([e.left[inner], e.right[inner], e.roots])
     assert np.array_equal(np.sort(children), np.arange(e.n_nodes))
     assert (e.left[e.feature < 0] == -1).all() and (e.right[e.feature < 0] == -1).all()
     assert (e.values[inner] == 0).all()
-    sets = e.category_set[e.category_set >= 0]
-    assert np.array_equal(np.sort(sets), np.arange(len(e.set_start) - 1))
+    owners = {(int(s), int(f)) for s, f in zip(e.category_set, e.feature, strict=True) if s >= 0}
+    assert sorted(s for s, _ in owners) == list(range(len(e.set_start) - 1))
     for start, end in zip(e.set_start, e.set_start[1:], strict=False):
         assert (np.diff(e.set_categories[start:end]) > 0).all()
     assert (e.set_categories >= 0).all()

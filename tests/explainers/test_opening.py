@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -38,7 +37,6 @@ from fitted_models import explain_fitted
 from models import (
     CASES,
     XGBOOST_KEEPS_LABELS,
-    catboost_frame,
     frame,
     frame_target,
     numbers,
@@ -301,19 +299,6 @@ def linear_trees() -> tuple[Any, Any]:
     return lightgbm.LGBMRegressor(**options).fit(rows, Y), rows
 
 
-def target_statistics() -> tuple[Any, Any]:
-    rows = catboost_frame()[["colour", "size"]]
-    options = {
-        "iterations": 5,
-        "verbose": 0,
-        "one_hot_max_size": 2,
-        "allow_writing_files": False,
-        "thread_count": 1,
-    }
-    y = frame_target(frame())
-    return catboost.CatBoostRegressor(**options).fit(rows, y, cat_features=["colour", "size"]), rows
-
-
 def own_predictions() -> tuple[Any, Any]:
     class Quantiles(DecisionTreeRegressor):
         def predict(self, rows: Any) -> Any:
@@ -327,7 +312,6 @@ def own_predictions() -> tuple[Any, Any]:
     ("make", "why"),
     [
         (linear_trees, "linear_tree=True"),
-        (target_statistics, "target statistics"),
         (own_predictions, "own predict"),
     ],
 )

@@ -26,7 +26,6 @@ from models.data import (
     rows_of,
     target,
 )
-from models.of_catboost import catboost_frame
 from models.raw import raw_output
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "XGBOOST_KEEPS_LABELS",
     "Case",
     "case",
-    "catboost_frame",
     "classes",
     "coded",
     "coded_target",
@@ -51,5 +49,11 @@ __all__ = [
 ]
 
 # These register their models; those of `format_models` are of libraries that may be missing.
-for _module in ("models.of_sklearn", "models.of_xgboost", "models.of_lightgbm", "format_models"):
+for _module in (
+    "models.of_sklearn",
+    "models.of_xgboost",
+    "models.of_lightgbm",
+    "models.of_catboost",
+    "format_models",
+):
     import_module(_module)

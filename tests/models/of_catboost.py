@@ -61,11 +61,12 @@ def _catboost_frame(label: str, **options: Any) -> None:
             verbose=0,
             thread_count=1,
             allow_writing_files=False,
-            one_hot_max_size=20,
-            **options,
+            **({"one_hot_max_size": 20} | options),
         )
         return model.fit(X, frame_target(frame()), cat_features=["colour", "size"]), X
 
 
 _catboost_frame("frame")
 _catboost_frame("frame Lossguide", grow_policy="Lossguide")
+_catboost_frame("frame target statistics", one_hot_max_size=1, max_ctr_complexity=1)
+_catboost_frame("frame combinations", one_hot_max_size=1, max_ctr_complexity=3, model_size_reg=0)

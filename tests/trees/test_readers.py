@@ -156,7 +156,7 @@ READERS = {
     ),
     "catboost": Reader(
         _catboost_pool,
-        tuple(CASES["catboost"]),
+        tuple(name for name in CASES["catboost"] if not ("combinations" in name or "statistics" in name)),
         ("SymmetricTree", "SymmetricTree 3 classes", "classifier", "2 targets"),
         lambda model, X: model.get_feature_importance(catboost.Pool(X), type="ShapValues")[..., -1],
         (catboost.CatBoostRegressor(),),

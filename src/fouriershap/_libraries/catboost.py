@@ -16,6 +16,7 @@ from fouriershap._base.checks import import_optional
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.messages import error_text, truncated_repr
+from fouriershap._libraries import catboost_ctr
 from fouriershap._libraries.reading import (
     Answer,
     Format,
@@ -66,23 +67,26 @@ def read_estimator(model: Any) -> Reading:
 def read_document(document: dict[str, Any]) -> Reading:
     """Read the JSON export of CatBoost."""
     info = document["features_info"]
-    _refuse_target_statistics(info)
     splits = _Splits(info)
     scale, bias = document["scale_and_bias"]
     base = np.atleast_1d(np.asarray(bias, dtype=np.float64))
     width = len(base)
-    if "oblivious_trees" in document:
-        trees = [_oblivious(tree, splits, scale, width) for tree in document["oblivious_trees"] or []]
+    if info.get("ctrs"):
+        nodes = catboost_ctr.read_nodes(document, splits.features, scale, width)
+    elif "oblivious_trees" in document:
+        nodes = join(
+            [_oblivious(tree, splits, scale, width) for tree in document["oblivious_trees"] or []], width
+        )
     else:
-        trees = [_nested(tree, splits, scale, width) for tree in document["trees"] or []]
+        nodes = join([_nested(tree, splits, scale, width) for tree in document["trees"] or []], width)
     names = document.get("model_info", {}).get("class_params", {}).get("class_names", [])
     names = names[1:] if (len(names), width) == (2, 1) else names  # one output is that of the positive class
     return tree_reading(
         "catboost",
-        join(trees, width),
+        nodes,
         len(splits.names),
         np.float32,
-        np.full(max(len(trees), 1), -1 if width > 1 else 0),
+        np.full(len(nodes["roots"]), -1 if width > 1 else 0),
         base,
         link=_link(document),
         output_names=tuple(str(n) for n in names) if len(names) == width else None,
@@ -107,21 +111,6 @@ def _refuse(kind: str, features: list[int]) -> None:
         )
 
 
-def _refuse_target_statistics(info: dict[str, Any]) -> None:
-    if info.get("ctrs"):
-        categorical = {f["feature_index"]: f for f in info["categorical_features"]}
-        used = {
-            e["cat_feature_index"] for c in info["ctrs"] for e in c["elements"] if "cat_feature_index" in e
-        }
-        names = [categorical[f]["feature_id"] or categorical[f]["flat_feature_index"] for f in sorted(used)]
-        raise UnsupportedModelError(
-            "model is a CatBoost model that splits on target statistics (CTR) of the categorical features "
-            f"{truncated_repr(names)}, which are no plain trees. Train with one_hot_max_size at least as large "
-            "as their "
-            "numbers of categories, or give these features as numbers."
-        )
-
-
 class _Splits:
     """The features of a model, and its splits in our form.
 
@@ -142,6 +131,10 @@ class _Splits:
         both = {f["flat_feature_index"]: f["feature_id"] for f in (*numerical, *categorical)}
         self.names = [both.get(f, "") for f in range(max(both, default=-1) + 1)]
         self.codes: dict[int, dict[int, int]] = {f: {} for f in self._category.values()}
+
+    @property
+    def features(self) -> catboost_ctr.Features:
+        return catboost_ctr.Features(self._float, self._category, self._nan_right, self.codes)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -286,7 +279,7 @@ def _rows_of_pool(X: Any, name: str) -> Any:
 LIBRARY = Library(
     name="CatBoost",
     package="catboost",
-    supported_trees=("models of CatBoost without target statistics of categories; files .cbm and .json",),
+    supported_trees=("models of CatBoost, also with target statistics of labels; files .cbm and .json",),
     tested="1.2.8 to 1.2.10",
     trees={"CatBoost": read_estimator},
     ask=_ask,

@@ -66,7 +66,7 @@ class TreeModel(Frozen):
 
     @cached_property
     def profile(self) -> Floats:
-        """Leaves, depth, features and patterns of each tree, (n_trees, 4); see `plan.profile`."""
+        """Leaves, depth, features, patterns and cuts of each tree, (n_trees, 5); see `plan.profile`."""
         return profile(self.coded)
 
     @cached_property

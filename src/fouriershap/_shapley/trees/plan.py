@@ -38,6 +38,8 @@ MOST_STREAM_DEPTH = 128  # a line of masks per level and row
 _MOST_SHARED = 8
 _BUILD_CALL = 1_200_000.0  # laying out tables, whatever their number
 _BUILD_LEAF = 2_800.0  # cutting a tree into blocks, per leaf
+_BUILD_CUT = 1_600.0  # per place at which a category set changes sides
+_CUT = 0.018  # the same, per row
 _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
 _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table in float32, after leaves are merged into blocks
@@ -109,15 +111,22 @@ class TreePlan(Plan):
 
 
 def profile(coded: CodedTrees) -> NDArray[np.float64]:
-    """Return leaves, depth, most distinct features on a path, sum over leaves of 2^features, (n_trees, 4).
+    """Return leaves, depth, most distinct features on a path, sum over leaves of 2^features, and cuts, (n_trees, 5).
 
-    Features of one player count separately, since a pattern has a digit per feature.
+    Features of one player count separately, since a pattern has a digit per feature. Cuts are the places at which the
+    codes of category sets change sides, over all nodes.
     """
     e = coded.ensemble
     out = np.empty((e.n_trees, 4))
     each = np.arange(e.n_features, dtype=np.int32)
     kernels.tree_blocks.profile_trees(e.roots, e.feature, e.left, e.right, each, out)
-    return out
+    bits = coded.set_bits
+    below = bits << np.uint64(1)
+    below[:, 1:] |= bits[:, :-1] >> np.uint64(63)
+    of_set = np.bitwise_count(bits ^ below).sum(axis=1, dtype=np.float64)
+    nodes = np.flatnonzero(e.category_set >= 0)
+    cuts = np.bincount(e.tree_of_node[nodes], of_set[e.category_set[nodes]], minlength=e.n_trees)
+    return np.column_stack([out, cuts])
 
 
 def feasible_trees(
@@ -381,11 +390,14 @@ class TableCosts:
 
 def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
     """Return the costs of tables of the trees with these rows of the `profile`."""
-    leaves, patterns = trees[:, 0], trees[:, 3]
+    leaves, patterns, cuts = trees[:, 0], trees[:, 3], trees[:, 4]
     filling = patterns * _by_depth(trees, _BUILD_PATTERN) * width
     need = float((patterns * _by_depth(trees, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
-    build = _BUILD_CALL + float((leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum())
-    row = float((leaves * _by_depth(trees, _LOOK_UP)).sum() * width)
+    cutting = cuts * (_BUILD_CUT + _CUT * n_background)
+    build = _BUILD_CALL + float(
+        (leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling + cutting).sum()
+    )
+    row = float((leaves * _by_depth(trees, _LOOK_UP) + cuts * _CUT).sum() * width)
     wait = float(leaves.sum()) * _WAIT * width
     return TableCosts(len(trees), need, build / 1e9, row / 1e9, wait / 1e9)
 
