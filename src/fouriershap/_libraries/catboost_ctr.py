@@ -184,7 +184,7 @@ class _Grower:
             rank = np.argsort(order)
             for table in self._tables.values():
                 for i, variable in enumerate(table.variables):
-                    if variable == (feature, "label", 0):
+                    if variable.feature == feature and variable.kind == "label":
                         table.cells[:, i] = rank[table.cells[:, i]]
 
     def templates(self, splits: list[dict[str, Any]]) -> list[Template]:

@@ -512,13 +512,13 @@ class InputRules:
         rule, native = self.labels, series.to_native()
         if not (hasattr(native, "cat") and hasattr(native.cat, "codes")):
             return np.array(rule.codes(series.to_list(), known, where), dtype=np.float64)
-        labels, positions = [*native.cat.categories.tolist(), None], np.asarray(native.cat.codes)
-        positions = np.where(positions < 0, len(labels) - 1, positions)
+        labels, given = [*native.cat.categories.tolist(), None], np.asarray(native.cat.codes)
+        positions: NDArray[np.intp] = np.where(given < 0, len(labels) - 1, given)
         counts = np.bincount(positions, minlength=len(labels))
         # XGBoost compares all categories of a column, also those that no row has.
         used = np.flatnonzero((counts > 0) | rule.refuses_unknown)
         used = used[(used < len(labels) - 1) | (counts[used] > 0)]
-        table = np.full(len(labels), np.nan)
+        table: NDArray[np.float64] = np.full(len(labels), np.nan)
         table[used] = rule.codes([labels[k] for k in used], known, where, counts[used].tolist())
         return table[positions]
 
