@@ -184,6 +184,8 @@ def test_the_library_judges_every_form(name: str, kind: str, tmp_path: Path, cap
         faults, n_answered = [], 0
         is_pipeline = explainer.has_pipeline
         for column, container, rows in forms(kind):
+            if is_pipeline and container == "array":
+                continue  # its columns have names, which a file needs less than scikit-learn
             where = f"{column} in {container}"
             ours, kept = answer(explainer, rows), answer(loaded, rows)
             # CatBoost crashes on labels in polars, and takes no tables of Arrow; LightGBM and XGBoost take labels from
@@ -198,7 +200,7 @@ def test_the_library_judges_every_form(name: str, kind: str, tmp_path: Path, cap
                 continue  # a library may take what is not a label; we need not
             n_answered += 1
             if theirs is None and bridged and name in KEPT:
-                theirs = own_answer(model, rows.to_pandas().astype({"c": "category"}))
+                theirs = own_answer(model, rows.to_pandas().astype({"c": object}).astype({"c": "category"}))
             if theirs is None:
                 faults.append(f"{where}: answered, and the library refuses it")
             elif not np.allclose(ours, theirs, rtol=1e-5, atol=1e-5):

@@ -122,7 +122,8 @@ def _column(series: Any) -> Column:
     is_number = series.dtype.is_numeric() and series.null_count() < len(
         series
     )  # a column of nulls may be of any type
-    if series.implementation.is_pandas_like() or is_number:
+    is_whole = str(series.dtype) == "Boolean" and not series.null_count()
+    if series.implementation.is_pandas_like() or is_number or is_whole:
         column = np.asarray(series.to_numpy())
         return column if column.dtype.kind in "biufO" else column.astype(object)
     column = np.empty(len(series), dtype=object)  # entry by entry, so that NumPy does not guess types

@@ -135,6 +135,10 @@ class Vocabulary:
             for k, (label, number) in enumerate(zip(self.labels, self.numbers, strict=True))
             if k != self.nan
         }
+        if column.dtype.kind == "b" and not any(isinstance(label, bool) for label in self.labels):
+            raise StepError(
+                f"there are truth values, but the labels of the encoder are {truncated_list(self.labels)}"
+            )
         if column.dtype.kind in "biuf" and any(isinstance(label, str) for label in self.labels):
             raise StepError(
                 f"there are numbers, but the labels of the encoder are texts: {truncated_list(self.labels)}"
