@@ -14,7 +14,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._blackbox.draws import Chains, Decks, Ends, Pairs
+from fouriershap._blackbox.draws import Chains, Decks, Ends, Pairs, components, spread_of
 from fouriershap._blackbox.sampler import Game, Sampler, StandIn
 from fouriershap._shapley.indices import find_index
 
@@ -132,15 +132,17 @@ def test_a_deck_deals_each_row_as_often_as_its_weight():
     np.testing.assert_allclose(np.bincount(dealt, minlength=4) / len(dealt), weights, atol=0.03)
 
 
-def test_additive_games_are_exact_after_a_deck():
-    model = lambda rows: rows @ np.arange(N)  # noqa: E731
-    sampler = Sampler(game_of(model), 0.5, 0)
-    sampler.start()
-    while any(row.spread.imbalance > 1e-9 for row in sampler._rows.values()):
-        sampler._needed[:] = 10**6
-        sampler.advance()
-    np.testing.assert_allclose(sampler.estimates.values, truth_of(model), atol=1e-9)
-    assert sampler.estimates.errors.max() < 1e-6
+@pytest.mark.parametrize("kind", [Pairs, Chains])
+def test_additive_games_are_exact_after_a_deck(kind):
+    game = game_of(lambda rows: rows @ np.arange(N))
+    draws, z = kind(N), np.random.default_rng(0).permutation(np.repeat(np.arange(len(B)), 2))
+    masks = draws.draw(z, np.random.default_rng(1))
+    draws.add(game.ask(np.zeros(len(masks), dtype=int), np.repeat(z, len(masks) // len(z)), masks))
+    settled = draws.settle(None, Ends(game.rows[0], game.others, game.mean))
+    np.testing.assert_allclose(settled.values, truth_of(lambda rows: rows @ np.arange(N))[0], atol=1e-9)
+    spread = spread_of(settled, z, game.weights)
+    variance = components([spread]).variance(np.array([len(z)]), np.array([spread.imbalance]))
+    assert np.sqrt(variance).max() < 1e-6
 
 
 def test_a_stand_in_that_is_no_help_is_dropped():
@@ -262,7 +264,7 @@ def test_frames_with_labels_and_missing_values(make):
 def test_labels_that_were_never_seen_are_told():
     frame = pd.DataFrame({"c": list("ab") * 20, "x": np.arange(40.0)})
     explainer = ask(lambda rows: (rows["c"] == "a") * rows["x"].to_numpy(), frame)
-    with pytest.warns(fs.ModelWarning, match=r"labels in 'c' that neither background nor data have: 'z'"):
+    with pytest.warns(fs.LabelWarning, match=r"labels in 'c' that neither background nor data have: 'z'"):
         values = explainer.shap_values(pd.DataFrame({"c": ["z"], "x": [3.0]}))
     assert values.sum() == pytest.approx(-explainer.expected_value)
 
