@@ -289,7 +289,8 @@ class _Call:
         n = self._box.n_players
         if self._look.noise > NOTICED or n > _MOST_PLAYERS:
             return False
-        return self._all_queries(n_rows) <= min(otherwise, self._queries_left)
+        in_time = max(self._seconds_left(), _INSTANT) / (self._look.seconds + _OWN_SECONDS)
+        return self._all_queries(n_rows) <= min(otherwise, self._queries_left, in_time)
 
     def _all_queries(self, n_rows: int) -> float:
         """Return the queries of all coalitions."""
