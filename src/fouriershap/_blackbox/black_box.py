@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.answer_file import open_store
 from fouriershap._base.answers import AnswersOption
 from fouriershap._base.checks import ProgressOption, check_int, check_weights, descends_from
-from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
+from fouriershap._base.errors import InputError, LabelWarning, UnsupportedModelError
 from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.queries import QueryModel, check_random_state
@@ -144,7 +144,7 @@ class BlackBox:
                     f"X has labels in {truncated_repr(feature.name)} that neither background nor data have: "
                     f"{truncated_list(new)}. The model is asked about them as they are; if it does not know them, "
                     "its answers, and these values, may mean little.",
-                    ModelWarning,
+                    LabelWarning,
                 )
 
 

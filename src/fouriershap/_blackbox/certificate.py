@@ -26,6 +26,7 @@ _SHARE, _MOST_SHARE = 0.1, 0.25  # of the budget, usually and at most
 _LEAST_ROWS = 8
 _LEAST_BUDGET = 500  # of which any is spared
 _N_RESAMPLES = 2000
+_FEW = 8.0
 _LEVEL = (0.025, 0.975)
 
 
@@ -93,6 +94,7 @@ def _interval(values: Floats, missed: Floats, variance: Floats) -> Interval:
     scales = np.sqrt(np.maximum(spreads, 1e-300)) / sums
     t = np.clip((ratio - (1 - r2)) / scales, -8.0, 8.0)
     low_t, high_t = np.quantile(t, _LEVEL)
+    scale *= 1 + _FEW / n  # few rows show too little
     # Chance in the sums themselves: squares of about normal estimates.
     chance = (
         math.sqrt(float((2 * variance**2 + 4 * np.maximum(missed**2 - variance, 0) * variance).sum())) / total

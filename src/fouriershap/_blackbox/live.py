@@ -49,7 +49,7 @@ ENUMERATE, SAMPLE, FIT = "enumerate", "sample", "fit"
 _BLOCK = 500  # rows that are sampled together
 _MOST_PLAYERS = 16  # that are enumerated
 _OWN_SECONDS = 2e-7  # for a query, beside those of the model
-_INSTANT = 0.05  # seconds of a call in which all coalitions are asked, whatever else there is
+_INSTANT = 0.2  # seconds of a call in which all coalitions are asked, whatever else there is
 _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
@@ -289,7 +289,8 @@ class _Call:
         n = self._box.n_players
         if self._look.noise > NOTICED or n > _MOST_PLAYERS:
             return False
-        return self._all_queries(n_rows) <= min(otherwise, self._queries_left)
+        in_time = max(self._seconds_left(), _INSTANT) / (self._look.seconds + _OWN_SECONDS)
+        return self._all_queries(n_rows) <= min(otherwise, self._queries_left, in_time)
 
     def _all_queries(self, n_rows: int) -> float:
         """Return the queries of all coalitions."""

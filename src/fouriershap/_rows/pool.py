@@ -68,11 +68,17 @@ class Pool:
         """Return rows with the same columns as a pool; errors call them ``name``."""
         rows = Pool(in_order(given, self.names), name)
         rows.check_names(self.names, name)
-        if self.is_frame and not rows.is_frame:
+        if self._frame is None or rows.is_frame:
+            return rows
+        if name != "X":
             raise InputError(
                 f"{name} is an array, but the background is a data frame: give {name} as one, too."
             )
-        return rows
+        import narwhals as nw
+
+        columns = {column: rows.native[:, j].tolist() for j, column in enumerate(self.names)}
+        framed = nw.to_native(nw.from_dict(columns, backend=self._frame.implementation))
+        return Pool(framed.set_axis(self.native.columns, axis=1) if hasattr(framed, "iloc") else framed, name)
 
     def joined(self, other: Pool) -> Pool:
         """Return the rows of this pool, then those of the other, in the type of this one."""
