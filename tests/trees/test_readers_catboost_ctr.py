@@ -146,10 +146,12 @@ def test_several_borders_of_the_target():
         assert max(ctr["target_border_idx"] for ctr in document(model)["features_info"]["ctrs"]) > 1
 
 
-@pytest.mark.parametrize("labels", ["integers", "category", "words"])
+@pytest.mark.parametrize("labels", ["integers", "booleans", "category", "words"])
 def test_kinds_of_labels(labels):
     X, y = table()
     X["town"] = X["town"].str[5:].astype(int)
+    if labels == "booleans":
+        X["plan"] = X["plan"] == "plan 1"
     if labels == "category":
         X["job"] = X["job"].astype("category")
     if labels == "words":
