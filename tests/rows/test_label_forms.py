@@ -67,13 +67,17 @@ def cat(X: pd.DataFrame, y: np.ndarray) -> Any:
     model = catboost.CatBoostRegressor(
         **settings, allow_writing_files=False, one_hot_max_size=20, cat_features=["c"]
     )
-    return model.fit(X.astype({"c": object}), y)
+    return model.fit(of_plain_labels(X), y)
+
+
+def of_plain_labels(X: pd.DataFrame) -> pd.DataFrame:
+    return X.astype({"c": object}).infer_objects()
 
 
 def encoded(encoder: Any, model: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
     def fit(X: pd.DataFrame, y: np.ndarray) -> Any:
         steps = make_column_transformer((encoder, ["c"]), remainder="passthrough")
-        return make_pipeline(steps, model).fit(X.astype({"c": object}), y)
+        return make_pipeline(steps, model).fit(of_plain_labels(X), y)
 
     return fit
 
@@ -176,7 +180,7 @@ def test_the_library_judges_every_form(name: str, kind: str, tmp_path: Path, cap
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MODELS[name](X, y)
-        plain = X if name in (*KEPT, "hist") else X.astype({"c": object})
+        plain = X if name in (*KEPT, "hist") else of_plain_labels(X)
         explainer = fs.TreeExplainer(model, plain)
         assert explainer.checked
         explainer.save(tmp_path / "e.fshap")
@@ -186,6 +190,8 @@ def test_the_library_judges_every_form(name: str, kind: str, tmp_path: Path, cap
         faults, n_answered = [], 0
         is_pipeline = explainer.has_pipeline
         for column, container, rows in forms(kind):
+            if column == "category of truth values" and container == "arrow" and name == "hist":
+                continue  # taken for numbers, as in pandas; scikit-learn refuses this table
             if is_pipeline and container == "array":
                 continue  # its columns have names, which a file needs less than scikit-learn
             where = f"{column} in {container}"
@@ -194,8 +200,8 @@ def test_the_library_judges_every_form(name: str, kind: str, tmp_path: Path, cap
             # other frames than those of pandas in some types only: what they are asked is the same rows in pandas.
             bridged = container in ("polars", "arrow") and not is_pipeline
             theirs = own_answer(model, rows.to_pandas() if bridged and name in ("catboost", *KEPT) else rows)
-            # Numbers against labels that scikit-learn keeps as objects fail inside NumPy, and truth values are numbers to
-            # some of its versions: a file compares labels by their types.
+            # Numbers against labels that scikit-learn keeps as objects fail inside NumPy, and truth values are
+            # numbers to some of its versions: a file compares labels by their types.
             is_version = is_pipeline and (
                 container == "arrow" or "truth values" in column or "'isnan' not supported" in str(ours)
             )
