@@ -62,7 +62,6 @@ STEPS = (
     Step("linear.py"),
     Step("scale.py", modules=("pyspark", "dask", "distributed", "pyarrow"), programs=("java",)),
     Step("orders.py"),
-    Step("members.py"),
     Step("catboost_ctr.py"),
     Step("sparse_wht.py"),
     Step("stage2.py"),

@@ -16,7 +16,6 @@ from fouriershap._base.messages import truncated_repr
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.black_box import BlackBox
 from fouriershap._blackbox.black_box_fit import BlackBoxFit
-from fouriershap._blackbox.candidates.members import find_members
 from fouriershap._blackbox.candidates.waves import expected_seconds
 from fouriershap._blackbox.certificate import certify_values, reserved_queries
 from fouriershap._blackbox.fidelity import Interval, warn_if_low
@@ -150,7 +149,6 @@ def _make_fitter(
         seed=box.seed,
         limits=limits,
         n_jobs=box.n_jobs,
-        members=None if callable(box.model) else find_members(box.model, encoding),
     )
 
 

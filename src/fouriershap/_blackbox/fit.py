@@ -39,8 +39,6 @@ from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.level_sets import remap_levels
 
 _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
@@ -91,8 +89,6 @@ class Fitter:
         Rows of the background, with which they are mixed.
     reserved : int
         Queries that are left for others, unless the model is asked about every combination of levels.
-    members : TreeEnsemble or None
-        Trees on codes that the model is made of.
     """
 
     model: HybridModel
@@ -107,7 +103,6 @@ class Fitter:
     known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     known_others: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     reserved: int = 0
-    members: TreeEnsemble | None = None
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -211,8 +206,6 @@ class Fitter:
             self.n_jobs,
             unit,
             self.model.queries.progress,
-            self.members
-            and remap_levels(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
         )
         fits: dict[str, CandidateFit] = {}
         held = codes[held_out], answers[held_out]

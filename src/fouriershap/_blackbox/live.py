@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.errors import CostWarning, FidelityWarning, InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.black_box import BlackBox, Look
 from fouriershap._blackbox.build import FIRST_BUDGET, expected_fit_seconds, fit_stand_in
@@ -204,7 +205,7 @@ class LiveEngine(BaseEngine):
         if device == "cpu":
             return self
         raise InputError(
-            f"device is {device!r}, but a black box is asked where it is: use explainer.fit().to(...)."
+            f"device is {truncated_repr(device)}, but a black box is asked where it is: use explainer.fit().to(...)."
         )
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap._blackbox.candidates.members import NAME as MEMBERS
-from fouriershap._blackbox.candidates.members import fit_members
 from fouriershap._blackbox.candidates.quick_trees import (
     fit_best_trees,
     fit_quick_trees,
@@ -27,12 +25,11 @@ CANDIDATES: dict[str, Callable[[Task], CandidateFit]] = {
     "swht": fit_swht,
     "waves": fit_waves_candidate,
     "trees": fit_trees,
-    MEMBERS: fit_members,
 }
 
 BLEND = "blend"
 CHOOSING = "choosing"
-STAGES = {"waves": "fitting waves", "trees": "fitting trees", MEMBERS: "fitting trees"}
+STAGES = {"waves": "fitting waves", "trees": "fitting trees"}
 WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
 PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
 USELESS = 0.75  # 1 - R^2 of a first fit of waves: what explains less is not fitted to the end
@@ -94,11 +91,7 @@ def choose(
 
 
 def _try(task: Task, fits: dict[str, CandidateFit]) -> None:
-    """Fit members that are trees; else the sparse transform if promising, waves, and trees where they come near."""
-    if task.members is not None:
-        task.progress.enter(STAGES[MEMBERS])
-        fits[MEMBERS] = fit_members(task)
-        return
+    """Fit the sparse transform if promising, waves, and trees where they come near."""
     if task.transform is not None:
         fits["swht"] = fit_swht(task)
         if fits["swht"].r2 >= EXACT:  # nothing can be better

@@ -13,7 +13,6 @@ from fouriershap._base.progress import Progress
 from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.transform import Transform
 from fouriershap._rows.levels import Encoding
-from fouriershap._trees.ensemble import TreeEnsemble
 
 N_FOLDS = 5
 
@@ -43,8 +42,6 @@ class Task:
         By which answers were divided.
     progress : Progress
         Shows how far fitting is.
-    members : TreeEnsemble or None
-        Trees on codes that the model is made of, whatever it makes of them.
     """
 
     encoding: Encoding
@@ -58,7 +55,6 @@ class Task:
     n_jobs: int = -1
     unit: float = 1.0
     progress: Progress = field(default_factory=lambda: Progress(False))
-    members: TreeEnsemble | None = None
 
     @property
     def n_outputs(self) -> int:

@@ -288,13 +288,12 @@ class Explainer:
         budget : int
             Most rows that the model is asked about. If it covers every combination of levels, all are asked, and
             values are exact.
-        method : {"auto", "enumerate", "waves", "trees", "blend", "swht", "members"}
+        method : {"auto", "enumerate", "waves", "trees", "blend", "swht"}
             What is fitted. "enumerate" asks about every combination of levels; "waves" fits a sum of cosines
             (`Waves`), "trees" boosts trees on level codes; "blend" is both together, weighted by K-fold; "swht" finds
-            the terms of the model's spectrum by a sparse Walsh-Hadamard transform; "members" is for models of models
-            (stacked, calibrated, voting) whose members are trees: these are read, and trees are boosted on the rest.
-            "auto" enumerates if the budget allows, else takes "members" if there are some, else the best by K-fold
-            R^2 of waves, trees and their blend; it tries "swht" if levels are few and the model looks sparse.
+            the terms of the model's spectrum by a sparse Walsh-Hadamard transform. "auto" enumerates if the budget
+            allows, else takes the best by K-fold R^2 of waves, trees and their blend; it tries "swht" if levels are
+            few and the model looks sparse.
         n_terms, max_degree : int, optional
             "swht": most terms of the spectrum, and most bits that a term depends on.
 

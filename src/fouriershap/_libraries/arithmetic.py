@@ -24,7 +24,7 @@ from fouriershap._rows.rules import MIXED, STEPS, STEPS_MIXED, Casting
 from fouriershap._rows.steps import StepError
 from fouriershap._trees import arithmetic as trees
 from fouriershap._trees.ensemble import LEAF, TreeEnsemble
-from fouriershap._trees.level_sets import Levels, remap_levels, split_by_level
+from fouriershap._trees.level_sets import Levels, remap_levels
 from fouriershap._trees.through_steps import before_steps
 
 _LABEL_RULES = ("labels", "negative_is_unknown", "frame_labels", "lost_labels")
@@ -164,23 +164,6 @@ def merge_steps(reading: Reading, before: PipelineSteps, levels: Levels) -> Read
         casting=_behind_steps([rules.casting]),
         absent_is_missing=False,
     )
-
-
-def encode_levels(reading: Reading, levels: Levels) -> Reading:
-    """Return the reading for rows whose columns in ``levels`` hold the number of a level."""
-    e, rules, tables = reading.trees, reading.rules, dict[int, Floats]()
-    for f in np.unique(e.feature[e.feature >= 0]).tolist():
-        if f not in levels:
-            continue
-        labels = np.array([*levels[f], None], dtype=object)[:-1]
-        if f in rules.vocabularies:
-            tables[f] = rules.category_codes(f, labels)
-        elif e.is_categorical[f] or not all(isinstance(label, int | float) for label in levels[f]):
-            raise UnsupportedModelError(f"the model does not tell which labels its feature {f} has.")
-        else:
-            tables[f] = labels.astype(np.float64)
-    vocabularies = {f: labels for f, labels in rules.vocabularies.items() if f not in tables}
-    return reading.with_trees(split_by_level(e, tables)).replace(vocabularies=vocabularies)
 
 
 def _behind_steps(castings: Sequence[Casting]) -> Casting:

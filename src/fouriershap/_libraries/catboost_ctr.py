@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.catboost_tables import ADVICE, COUNTS, Table, Variable, decode, table_values
 from fouriershap._trees.assemble import Tree, join_in_line, right_above
 
@@ -224,7 +225,7 @@ class _Grower:
             return self._node(f, 1 << self._code(f, split["value"]), True, False)
         if kind != "OnlineCtr":
             raise UnsupportedModelError(
-                f"model is a CatBoost model with splits of the unknown type {kind!r}; update fouriershap."
+                f"model is a CatBoost model with splits of the unknown type {truncated_repr(kind)}; update fouriershap."
             )
         ctr = self._ctr(split)
         table = self._tables[ctr["identifier"]]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.messages import truncated_repr
 
 ADVICE = "Train with a smaller max_ctr_complexity (1: no combinations), or explain the model as a black box."
 COUNTS = ("Counter", "FeatureFreq")
@@ -59,7 +60,8 @@ def table_values(ctr: dict[str, Any], table: Table) -> tuple[NDArray[np.float32]
         good = counts[:, target] if kind == "Buckets" else counts[:, target + 1 :].sum(axis=1)
     else:
         raise UnsupportedModelError(
-            f"model is a CatBoost model with target statistics of the unknown type {kind!r}; update fouriershap."
+            f"model is a CatBoost model with target statistics of the unknown type {truncated_repr(kind)}; update "
+            "fouriershap."
         )
     prior, weight = np.float32(ctr["prior_numerator"]), np.float32(ctr["prior_denomerator"])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,7 +6,6 @@ offer one as an entry point of the group "fouriershap.libraries", by the name of
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -21,11 +20,7 @@ from fouriershap._base.links import UNKNOWN
 from fouriershap._base.messages import error_text
 from fouriershap._base.warn import warn
 from fouriershap._libraries.arithmetic import (
-    encode_levels,
-    map_columns,
-    map_outputs,
     merge_steps,
-    side_by_side,
 )
 from fouriershap._libraries.files import read_file, read_or_explain
 from fouriershap._libraries.opening import Opened, open_model
@@ -38,7 +33,6 @@ from fouriershap._libraries.reading import (
     read_ensemble,
 )
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.level_sets import Levels
 from fouriershap._waves.products import Products
 
 # The package of a library's models, and the module here that knows it. Adapters are imported when they are needed.
@@ -68,10 +62,6 @@ _ROW_PACKAGES = {
     "pyarrow",
 }  # of rows without a library of models
 _PREDICTIONS = {"predict", "predict_proba", "decision_function"}
-
-
-class TooLargeError(UnsupportedModelError):
-    """A member has more leaves than all of them may have."""
 
 
 class _Adapter(NamedTuple):
@@ -276,68 +266,15 @@ def _call(found: _Adapter, model: Any) -> Reading:
         ) from error
 
 
-def read_member(model: Any, levels: Levels | None = None, most_leaves: float = math.inf) -> Reading:
-    """Read a member of a model of models: what it predicts of the rows that the whole model gets.
-
-    In columns for which ``levels`` are given, rows hold the number of a level.
-    """
+def read_member(model: Any) -> Reading:
+    """Read a member of a model of models: what it predicts of the rows that the whole model gets."""
     opened = open_model(model)
     if not reads_trees(opened.final):
         raise UnsupportedModelError(
             f"the model has a {type(opened.final).__name__} for a member, which is not a tree model that can be read."
         )
     reading = _read_opened(opened).replace(preprocessing=None)
-    if reading.trees.n_leaves > most_leaves:
-        raise TooLargeError(f"a member has {reading.trees.n_leaves} leaves.")
-    if opened.preprocessing is not None:
-        return merge_steps(reading, opened.preprocessing, levels or {})
-    return encode_levels(reading, levels) if levels else reading
-
-
-def read_members(model: Any, levels: Levels, most_leaves: float = math.inf) -> Reading | None:
-    """Return the raw outputs of the trees among the members of a model of models, side by side; None without any.
-
-    What the model makes of them need not be a sum of trees. In columns for which ``levels`` are given, rows hold the
-    number of a level. None where they have more than ``most_leaves``; then as few of them as possible are read.
-    """
-    if isinstance(model, str | bytes | os.PathLike | TreeEnsemble | Reading | type):
-        return None
-    opened = open_model(model)
-    found = _adapter(opened.final)
-    if found is None or found.library.members is None:
-        return None
-    members = found.library.members(opened.final)
-    if members is None:
-        return None
-    before = opened.preprocessing
-    reading = _side_by_side(opened.final, members, levels if before is None else {}, most_leaves)
-    if reading is None or before is None:
-        return reading
-    try:
-        return merge_steps(reading, before, levels)
-    except UnsupportedModelError:
-        return None
-
-
-def _side_by_side(model: Any, members: Any, levels: Levels, most_leaves: float) -> Reading | None:
-    parts: list[Reading] = []
-    for member, columns in members:
-        known = levels
-        if columns is not None:
-            known = {i: levels[int(c)] for i, c in enumerate(columns) if int(c) in levels}
-        try:
-            part = read_member(member, known, most_leaves - sum(part.trees.n_leaves for part in parts))
-        except TooLargeError:
-            return None
-        except (UnsupportedModelError, InputError):
-            continue  # its share is left to be fitted
-        if part.link.raw_is_probability and part.n_outputs == 2:  # the first tells nothing more
-            part = map_outputs(part, [[0.0, 1.0]])
-        parts.append(part if columns is None else map_columns(part, columns, model.n_features_in_))
-    try:
-        return side_by_side(parts) if parts else None
-    except (UnsupportedModelError, InputError):  # members that read rows in different ways
-        return None
+    return reading if opened.preprocessing is None else merge_steps(reading, opened.preprocessing, {})
 
 
 def native_rows(X: Any, name: str) -> Any:

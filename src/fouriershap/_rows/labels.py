@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from fouriershap._rows.frames import is_missing
 UNKNOWN = -1.0  # the code of a label that the model does not know: no category set holds a negative number
 LABELS, CODES, REFUSED, EITHER = "labels", "codes", "refused", "either"
 _NUMBER = "number"
-_KINDS = {str: "text", bool: "truth value", int: "integer", float: _NUMBER}
+_KINDS = {str: "text", bool: "truth value", int: "integer", float: _NUMBER, datetime: "datetime"}
 _ALIKE = ("integer", "truth value")
 
 
@@ -129,8 +130,8 @@ class LabelRule:
         if self.hashed:
             if isinstance(label, float):
                 raise InputError(
-                    f"{where} has the number {label!r}, but {self.library} takes text and integers for labels. Give "
-                    "one of these, as in the model's training data."
+                    f"{where} has the number {truncated_repr(label)}, but {self.library} takes text and integers for "
+                    "labels. Give one of these, as in the model's training data."
                 )
             return table.get(hash_label(label), UNKNOWN)
         kind = self.kind(label)
