@@ -181,7 +181,7 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
     check_int("max_terms", max_terms)
     check_bool("prune", prune)
     reading = read_model(model)
-    # Encoded as any other rows, since some libraries treat 0 as missing or as a label.
-    zeros_and_ones = np.repeat(np.array([[0.0], [1.0]]), reading.n_features, axis=1)
+    # Encoded as any other rows, since some libraries treat 0 as missing or as a label; labels are integers.
+    zeros_and_ones = np.repeat(np.array([[0], [1]]), reading.n_features, axis=1)
     spectrum = ensemble_spectrum(reading.trees, reading.rules.encode(zeros_and_ones), max_terms)
     return spectrum.prune(energy=0.9995, min_amplitude=0.005) if prune else spectrum

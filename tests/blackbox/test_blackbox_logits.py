@@ -50,7 +50,6 @@ def test_logits_that_are_a_line_have_too_few_waves_for_the_sigmoid_which_does_no
         return 1 / (1 + np.exp(-3 * rows[:, :3].sum(axis=1)))
 
     explainer = fitted(steep, monkeypatch, 0.9)
-    assert "of logits" in explainer.fitted.candidates[0].note
     assert missed(explainer, steep) < 1e-3  # 0.0004; waves of probabilities alone 0.0001
 
 

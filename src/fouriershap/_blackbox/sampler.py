@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from fouriershap._base.units import unit_of
 from fouriershap._blackbox.draws import (
     Chains,
     Components,
@@ -69,6 +70,14 @@ class Game:
     def mean(self) -> Floats:
         return np.asarray(self.weights @ self.others)
 
+    def over(self, unit: float) -> Game:
+        """Return the game whose answers are divided by a unit."""
+
+        def ask(owner: Ints, z: Ints, masks: Masks) -> Floats:
+            return self.ask(owner, z, masks) / unit
+
+        return replace(self, ask=ask, rows=self.rows / unit, others=self.others / unit)
+
 
 @dataclass(frozen=True, eq=False)
 class StandIn:
@@ -99,7 +108,8 @@ class Sampler:
     """Rows that are sampled in rounds; all unfinished rows share the calls of the model."""
 
     def __init__(self, game: Game, tolerance: float, seed: int) -> None:
-        self.game, self.tolerance = game, tolerance
+        self._unit = unit_of(np.concatenate([game.rows, game.others]))  # in which squares are numbers
+        self.game, self.tolerance = game.over(self._unit), tolerance
         self.stand_in: StandIn | None = None
         n_rows = len(game.rows)
         self._seeds = np.random.default_rng(seed).spawn(n_rows)
@@ -116,6 +126,9 @@ class Sampler:
             (lambda: Pairs(n, self.game.index)) if kind is Pairs else lambda: Chains(n)
         )
         return {int(i): _Row(made(), self._decks[i], self._seeds[i]) for i in which}
+
+    def _in_unit(self, stand_in: StandIn) -> StandIn:
+        return StandIn(stand_in.game.over(self._unit), stand_in.values / self._unit)
 
     # Rounds
 
@@ -149,9 +162,11 @@ class Sampler:
     def use(self, stand_in: StandIn) -> None:
         """Subtract a stand-in from all draws, if that leaves less to sample."""
         before, kept = self.queries_left, (self._estimates, self._needed)
-        self.stand_in = stand_in
+        self.stand_in = self._in_unit(stand_in)
         for i, row in self._rows.items():
-            row.control = self._ask(stand_in.game.ask, {i: row}, {i: row.draws.masks}, {i: row.draws.z})[i]
+            row.control = self._ask(self.stand_in.game.ask, {i: row}, {i: row.draws.masks}, {i: row.draws.z})[
+                i
+            ]
         self._settle()
         if self.queries_left > before:
             self.stand_in = None
@@ -286,15 +301,15 @@ class Sampler:
         return np.asarray((self.tolerance * scale) ** 2 + (_ROUNDING * answers) ** 2)
 
     def compare(self, stand_in: StandIn, n_pairs: int) -> tuple[Floats, Floats, Floats]:
-        """Return a stand-in's values, what they miss by so many pairs a row, and the variance of that."""
-        self.stand_in = stand_in
+        """Return a stand-in's values, what they miss by so many pairs a row, and its variance, all in one unit."""
+        self.stand_in = self._in_unit(stand_in)
         self._draw(self._rows, dict.fromkeys(self._rows, n_pairs))
         _, _, missed, variance = self._beyond()
-        return stand_in.values, missed, variance
+        return self.stand_in.values, missed, variance
 
     @property
     def estimates(self) -> Estimates:
-        return self._estimates
+        return Estimates(*(each * self._unit for each in self._estimates))
 
     @property
     def tolerances(self) -> Floats:
