@@ -217,9 +217,10 @@ def test_small_requests_do_not_wait_for_large_ones(serving, served, monkeypatch,
         stop = stopping(read, go_on, lambda body: len(body) > serving.LARGE)
         monkeypatch.setattr(serving.Question, "model_validate_json", stop)
     else:
-        stop = stopping(explainer.shap_values, go_on, lambda matrix: len(matrix) == len(many))
+        explain = explainer.explain_batches
+        stop = stopping(explain, go_on, lambda batches: len(batches[0]) == len(many))
         monkeypatch.setattr(
-            fs.Explainer, "shap_values", lambda self, *rest, **options: stop(*rest, **options)
+            fs.Explainer, "explain_batches", lambda self, *rest, **options: stop(*rest, **options)
         )
     with TestClient(announcing(client.app, arrived)) as shared, ThreadPoolExecutor(n_large + 1) as pool:
         try:

@@ -299,7 +299,7 @@ def test_black_boxes(method: str, index: str) -> None:
 
     settings = {"method": method, "budget": 300, "random_state": 0, "index": index}
     native = explain_fitted(predict, X[:40], data=X, **settings)
-    on_jax = explain_fitted(predict, X[:40], data=X, device="jax", **settings)
+    on_jax = explain_fitted(predict, X[:40], data=X, **settings).to("jax")
     precision = "single" if method == "trees" else "double"  # of the tables of fitted trees
     expected = native.shap_values(X)
     assert expected.shape == (200, 6, 2) and np.abs(expected).max() > 0.1
@@ -312,23 +312,21 @@ def test_black_boxes(method: str, index: str) -> None:
 
 
 def test_a_black_box_in_which_nothing_varies() -> None:
-    constant = explain_fitted(lambda x: np.full(len(x), 3.0), np.ones((5, 2)), device="jax")
+    constant = explain_fitted(lambda x: np.full(len(x), 3.0), np.ones((5, 2))).to("jax")
     assert not constant.shap_values(np.ones((2, 2))).any()
 
 
 # Errors
 
 
-def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_of_black_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.eye(4)
     explainer = explain_fitted(lambda x: x[:, 0], X)
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
-        explain_fitted(pytest.fail, X, device="gpu")
-    with pytest.raises(fs.InputError, match="device is 'gpu'"):
         explainer.to("gpu")
+    with pytest.raises(fs.InputError, match=r"device is 'jax'.*explainer\.fit\(\)\.to"):
+        fs.Explainer(lambda x: x[:, 0], X).to("jax")
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-        explain_fitted(pytest.fail, X, device="jax")
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
         explainer.to("jax")
 

@@ -234,7 +234,7 @@ def test_additivity_failures_say_where_and_why(forest):
         explainer.shap_values(X, check_additivity=True)
     with pytest.raises(fs.AdditivityError, match="copy of the model, which agreed with the model itself,"):
         explainer(X, check_additivity=True)
-    explainer.checked = False
+    explainer.inputs.check.answered = False
     with pytest.raises(fs.AdditivityError, match="copy of the model gives"):
         explainer(X, check_additivity=True)
     explainer.shap_values(X)
