@@ -88,7 +88,7 @@ def rows_of(reading: Reading, X: Any) -> np.ndarray:
             columns.append(np.where(codes < 0, np.nan, codes))
         elif f in reading.rules.vocabularies:
             if isinstance(X, pd.DataFrame):
-                column = column.astype(object)
+                column = X.iloc[:, f].astype(object).to_numpy()  # integers beside missing values
             columns.append(reading.rules.category_codes(f, column))
         else:
             columns.append(column.astype(np.float64))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xgboost
 
-from fouriershap import read_model
+from fouriershap import InputError, read_model
 from fouriershap._base.errors import UnsupportedModelError
 from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, numbers, raw_output, target
 
@@ -25,10 +25,10 @@ def test_early_stopping_is_followed_as_each_interface_follows_it():
 def test_codes_of_labels():
     ensemble = read_model(CASES["xgboost"]["frame"]().model)
     assert ensemble.rules.vocabularies[1] == tuple(LABELS)
-    codes = ensemble.rules.category_codes(
-        1, np.array(["green", None, "red", "unseen", "green"], dtype=object)
-    )
-    np.testing.assert_array_equal(codes, [1, np.nan, 0, -1, 1])
+    codes = ensemble.rules.category_codes(1, np.array(["green", None, "red", "green"], dtype=object))
+    np.testing.assert_array_equal(codes, [1, np.nan, 0, 1])
+    with pytest.raises(InputError, match="'unseen', which is not in the model's training data"):
+        ensemble.rules.category_codes(1, np.array(["green", "unseen"], dtype=object))
     np.testing.assert_array_equal(ensemble.rules.category_codes(3, np.array([2, 0])), [2.0, 0.0])
 
 
