@@ -29,7 +29,7 @@ def test_codes_of_labels():
     np.testing.assert_array_equal(codes, [1, np.nan, 0, 1])
     with pytest.raises(InputError, match="'unseen', which is not in the model's training data"):
         ensemble.rules.category_codes(1, np.array(["green", "unseen"], dtype=object))
-    np.testing.assert_array_equal(ensemble.rules.category_codes(3, np.array([2, 0])), [2.0, 0.0])
+    np.testing.assert_array_equal(ensemble.rules.category_codes(3, np.array([30, 10])), [2.0, 0.0])
 
 
 def test_labels_that_xgboost_stores_wrongly_are_left_out():
