@@ -69,7 +69,7 @@ class GameKernel:
     def shapley(self, shares: Floats) -> tuple[Floats, Floats]:
         """Return the Shapley values of half the function, and their posterior variances.
 
-        ``shares`` (m, n_players) are those that the values have in the answers' own deviations, which are noise to the process.
+        ``shares`` (m, n_players) of the answers' deviations, which are noise to the process, belong to the values.
         """
         x, points = self._quadrature()
         scaled = self._relevance[:, None] * x
@@ -147,7 +147,7 @@ class GameKernel:
         return factor, factor.T @ (factor @ y)
 
     def _grow_noise(self, rows: Floats, factor: Floats, dual: Floats) -> None:
-        """Learn the noise of each size, and that of the first value if this is more than three standard deviations off."""
+        """Learn the noise of each size; that of the first value if this is over three standard deviations off."""
         noises, sizes = self._noises(rows), _sizes(rows)
         precision = (factor**2).sum(axis=0)
         found, expected = (
