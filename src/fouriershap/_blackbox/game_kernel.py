@@ -243,7 +243,8 @@ def _step(ratio: float | Floats) -> Floats:
 
 def _sizes(rows: Floats) -> NDArray[np.int64]:
     """Return how many players are on the smaller side."""
-    return ((rows.shape[1] - np.abs(rows.sum(axis=1))) / 2).astype(np.int64)
+    sizes: NDArray[np.int64] = ((rows.shape[1] - np.abs(rows.sum(axis=1))) / 2).astype(np.int64)
+    return sizes
 
 
 def _some(rows: Floats, y: Floats, most: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
