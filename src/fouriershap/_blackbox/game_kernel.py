@@ -26,6 +26,7 @@ _SCREENED, _TERM_STEPS, _EVERY = (
 _MOST_PLAYERS, _MOST_TERMS, _SEEDS = 64, 150, 100
 _POWER = 0.45  # larger steps overshoot: a relevance counts in terms of any number of players
 _DAMPING = 0.05
+_PSEUDO = 3.0
 _LEAST_NOISE = 1e-9  # share of the variance
 
 
@@ -42,13 +43,13 @@ class GameKernel:
         self._scale = variance = float(np.mean(y[1:] ** 2)) or float(y[0] ** 2)
         self._relevance = np.full(n, min(0.9, 2.0 / n))
         self._main, self._amplitude = variance / (n if is_odd else 1), variance / np.sinh(2.0)
-        self._noise, self._jump = 0.01 * variance, 1e-5 * variance
+        self._noise = np.append(1e-5, np.full(n // 2, 0.01)) * variance
         self._terms: list[tuple[int, ...]] = []
         self._variances = np.zeros(0)
         self._learn(*_some(rows, y, _LEARNT, rng))
         self._learn_terms(*_some(rows, y, _SCREENED, rng))
         self._factor, self.dual = self._solve(rows, y, self._products(rows, rows)[0])
-        self.noise = self._noises(len(y))
+        self.noise = self._noises(rows)
 
     def left_out(self) -> tuple[Floats, Floats]:
         """Return the error at each row of a fit to all others, and the variance that this fit expects of it."""
@@ -65,8 +66,11 @@ class GameKernel:
             ]
         )
 
-    def shapley(self) -> tuple[Floats, Floats]:
-        """Return the Shapley values of half the function, and their posterior variances."""
+    def shapley(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Return the Shapley values of half the function, and their posterior variances.
+
+        ``shares`` (m, n_players) of the answers' deviations, which are noise to the process, belong to the values.
+        """
         x, points = self._quadrature()
         scaled = self._relevance[:, None] * x
         weights = self._amplitude / 2 * points * self._relevance[:, None] / (1 - scaled**2)
@@ -78,8 +82,9 @@ class GameKernel:
         for term, variance, column in zip(self._terms, self._variances, columns.T, strict=True):
             covariance[:, term] += (variance / len(term) * column)[:, None]
             prior[list(term)] += variance / len(term) ** 2
+        covariance += self.noise[:, None] * shares
         explained = ((self._factor @ covariance) ** 2).sum(axis=0)
-        return covariance.T @ self.dual, np.maximum(prior - explained, 0.0)
+        return covariance.T @ self.dual, prior - explained
 
     def interactions(self, size: int) -> Floats:
         """Return the Shapley interaction index of half the function, for all sets of so many (>= 2) players."""
@@ -129,23 +134,29 @@ class GameKernel:
             kernel += (_characters(left, self._terms) * self._variances) @ _characters(right, self._terms).T
         return kernel
 
-    def _noises(self, m: int) -> Floats:
-        return np.append(self._known + self._jump, np.full(m - 1, self._noise))
+    def _noises(self, rows: Floats) -> Floats:
+        noises = self._noise[_sizes(rows)]
+        noises[0] += self._known
+        return np.asarray(noises)
 
     def _solve(self, rows: Floats, y: Floats, products: Floats) -> tuple[Floats, Floats]:
         """Return the inverse of the Cholesky factor, and the dual coefficients."""
         kernel = self._kernel(rows, rows, products)
-        kernel[np.diag_indices(len(y))] += self._noises(len(y)) + 1e-11 * kernel[0, 0]
+        kernel[np.diag_indices(len(y))] += self._noises(rows) + 1e-11 * kernel[0, 0]
         factor = _inverse(np.linalg.cholesky(kernel))
         return factor, factor.T @ (factor @ y)
 
-    def _grow_noise(self, factor: Floats, dual: Floats) -> None:
-        """Learn the noise, and that of the first value if this is more than three standard deviations off."""
+    def _grow_noise(self, rows: Floats, factor: Floats, dual: Floats) -> None:
+        """Learn the noise of each size; that of the first value if this is over three standard deviations off."""
+        noises, sizes = self._noises(rows), _sizes(rows)
         precision = (factor**2).sum(axis=0)
-        ratio = float((dual[1:] ** 2).sum() / precision[1:].sum())
-        self._noise = max(self._noise * float(_step(ratio)), _LEAST_NOISE * self._scale)
-        jump = self._jump * float(_step(dual[0] ** 2 / precision[0] / 9))
-        self._jump = max(jump, 1e-3 * self._noise)
+        found, expected = (
+            np.bincount(sizes, noises * each, len(self._noise)) for each in (dual**2, precision)
+        )
+        steps = _step((found + _PSEUDO * found[1:].sum() / expected[1:].sum()) / (expected + _PSEUDO))
+        steps[0] = _step(dual[0] ** 2 / precision[0] / 9)
+        self._noise = np.maximum(self._noise * steps, _LEAST_NOISE * self._scale)
+        self._noise[0] = max(self._noise[0], 1e-3 * self._noise[1:].min())
 
     def _learn(self, rows: Floats, y: Floats) -> None:
         """Learn the relevances, of which large and small ones need evidence, and the other variances."""
@@ -167,7 +178,7 @@ class GameKernel:
             self._relevance = np.clip(self._relevance * steps[0], 1e-4, 0.9)
             self._amplitude *= float(steps[1])
             self._main *= float(steps[2])
-            self._grow_noise(factor, dual)
+            self._grow_noise(rows, factor, dual)
 
     def _learn_terms(self, rows: Floats, y: Floats) -> None:
         """Add terms that matter more than the prior expects, learn their variances, and drop those that vanish."""
@@ -183,10 +194,10 @@ class GameKernel:
             expected = ((factor @ columns) ** 2).sum(axis=0)
             # What all parts expect adds up to the number of rows.
             rest = self._main * float(((factor @ main) ** 2).sum()) + float(self._variances @ expected)
-            rest = len(y) - rest - float((factor**2).sum(axis=0) @ self._noises(len(y)))
+            rest = len(y) - rest - float((factor**2).sum(axis=0) @ self._noises(rows))
             self._amplitude *= float(_step(self._amplitude * float(dual @ own @ dual) / max(rest, 1e-9)))
             self._variances *= _step((dual @ columns) ** 2 / expected)
-            self._grow_noise(factor, dual)
+            self._grow_noise(rows, factor, dual)
             kept = np.flatnonzero(self._variances * expected > 0.01)
             self._terms, self._variances = [self._terms[k] for k in kept.tolist()], self._variances[kept]
 
@@ -228,6 +239,12 @@ class GameKernel:
 def _step(ratio: float | Floats) -> Floats:
     """Return the factor of a variance that explains ``ratio`` times what it expects to."""
     return np.asarray(np.clip(ratio, 1e-3, 20.0) ** _POWER)
+
+
+def _sizes(rows: Floats) -> NDArray[np.int64]:
+    """Return how many players are on the smaller side."""
+    sizes: NDArray[np.int64] = ((rows.shape[1] - np.abs(rows.sum(axis=1))) / 2).astype(np.int64)
+    return sizes
 
 
 def _some(rows: Floats, y: Floats, most: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

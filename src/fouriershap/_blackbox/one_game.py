@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from fouriershap._blackbox.game_kernel import Floats, GameKernel
 
 Coalitions = NDArray[np.bool_]
-_MOST_SAMPLED = 0.7  # share of a size's coalitions beyond which all are asked
+_MOST_SAMPLED = 0.3  # share of a size's coalitions beyond which all are asked
+_SHARE = 0.25  # of an error of the total that counts as uncertain
 MOST_FITTED = 2500  # pairs that the process is fitted to
 
 
@@ -148,53 +149,28 @@ def estimate(
     fitted = np.arange(len(y))
     if len(y) > MOST_FITTED:
         fitted = np.sort(rng.choice(len(y), MOST_FITTED, replace=False))
+    others = np.setdiff1d(np.arange(len(y)), fitted)
     rows = np.concatenate([np.ones((1, n)), signs[fitted]])
     kernel = GameKernel(rows, np.append(total, y[fitted]), True, known or 0.0, rng)
-    values, variances = kernel.shapley()
-    errors, expected = (each[1:] for each in kernel.left_out())
-    calibration = (pairs.weights[fitted] @ errors**2) / (pairs.weights[fitted] @ expected)
-    variances *= max(float(calibration), 1.0)
-    # Where all pairs of a size are asked, nothing is left out, and the fit's own errors correct it.
-    missing = np.ones(len(y)) if known is not None else pairs.missing
-    left_out = np.empty(len(y))
-    left_out[fitted] = errors
-    others = np.setdiff1d(np.arange(len(y)), fitted)
+    # Values are an even share of the total plus a weighted sum over all pairs, of which some are not asked.
+    sums = n / 4 * pairs.weights[:, None] * (signs - signs.mean(axis=1, keepdims=True))
+    missing = pairs.missing if known is None else np.ones(len(y))
+    whole = np.concatenate([np.full((1, n), 1 / n), sums[fitted]])
+    shares = whole * np.append(float(known is None), 1 - missing[fitted])[:, None]
+    values, variances = kernel.shapley(shares)
+    variances += kernel.noise @ (shares * whole)
+    left_out, expected = (each[1:] for each in kernel.left_out())
+    weights = pairs.weights[fitted]
+    calibration = max(float(weights @ left_out**2) / float(weights @ expected), 1.0)
+    errors = np.empty(len(y))
+    errors[fitted] = left_out
     if len(others):
-        left_out[others] = y[others] - kernel.predict(signs[others])
-    residuals = left_out.copy()
-    own = kernel.noise[1:] * kernel.dual[1:]
-    residuals[fitted] += (1 - missing[fitted]) * (own - errors)
-    regression = _Regression(signs, pairs.weights)
-    correction, spread = regression.solve(residuals), regression.variances(left_out**2 * missing)
-    shrink = max(0.0, 1 - spread.sum() / max((correction**2).sum(), 1e-300))
-    values += shrink * correction
-    variances = (1 - shrink) * variances + shrink * spread
-    # Where the process fails, as where nobody is worth far less than anybody, the answers are regressed themselves.
-    spread = regression.variances(regression.left_out(y) ** 2 * missing)
-    if len(y) > 4 * n and 2 * spread.sum() < variances.sum():
-        values, variances = regression.solve(y), spread
-    values += (total - values.sum()) / n
-    return Estimate(values, variances + (known or 0.0) / n**2, kernel)
-
-
-class _Regression:
-    """Weighted least squares for main effects, of which those that sum to 0 are taken."""
-
-    def __init__(self, signs: Floats, weights: Floats) -> None:
-        self._signs = signs
-        inverse = np.linalg.pinv(signs.T @ (weights[:, None] * signs), hermitian=True)
-        self._solution = weights[:, None] * (signs @ inverse)  # (m, n_players)
-        self._unexplained = np.maximum(1 - np.einsum("ji,ji->j", self._solution, signs), 0.1)
-
-    def solve(self, y: Floats) -> Floats:
-        effects = y @ self._solution
-        return np.asarray(effects - effects.mean())
-
-    def left_out(self, y: Floats) -> Floats:
-        """Return the error at each row of a regression of all others."""
-        return np.asarray((y - self._signs @ (y @ self._solution)) / self._unexplained)
-
-    def variances(self, squares: Floats) -> Floats:
-        """Return the variances of what `solve` returns, given the squares of independent errors."""
-        solution = self._solution - self._solution.mean(axis=1, keepdims=True)
-        return np.asarray(squares @ solution**2)
+        errors[others] = y[others] - kernel.predict(signs[others])
+        values += ((1 - missing) * errors)[others] @ sums[others]
+    correction, spread = (missing * errors) @ sums, (missing * errors**2) @ sums**2
+    values += max(0.0, 1 - spread.sum() / max((correction**2).sum(), 1e-300)) * correction
+    # The process learnt its parameters from few pairs, so it is not believed to be better than what corrects it.
+    variances = np.maximum(calibration * variances, spread) * (1 + n / len(y))
+    # Where its total is off, nobody knows whose share of that is how large.
+    variances += (_SHARE * kernel.noise[0] * kernel.dual[0] / n) ** 2 + (known or 0.0) / n**2
+    return Estimate(values + (total - values.sum()) / n, variances, kernel)
