@@ -139,6 +139,36 @@ def test_standard_errors_are_honest() -> None:
         assert 0.90 <= np.mean(shares) <= 0.99, kind
 
 
+def airport(seed: int) -> Game:
+    """The cost of the most expensive member."""
+    costs = np.random.default_rng(seed).exponential(size=12)
+    return lambda c: np.where(c, costs, 0).max(axis=1)
+
+
+def stairs(seed: int) -> Game:
+    """A weighted vote that counts in steps."""
+    worth = np.random.default_rng(seed).random(12)
+    return lambda c: np.floor(4 * (c @ worth) / worth.sum() + 0.3)
+
+
+def covering(seed: int) -> Game:
+    """The weight of the things that some member covers."""
+    rng = np.random.default_rng(seed)
+    covers, weights = rng.random((12, 30)) < 0.2, rng.random(30)
+    return lambda c: (c.astype(float) @ covers > 0) @ weights
+
+
+@pytest.mark.parametrize("family", [airport, stairs, covering])
+def test_standard_errors_are_honest_where_games_jump(family: Callable[[int], Game]) -> None:
+    inside = []
+    for seed in range(100, 112):
+        values = fs.explain_game(family(seed), 12, max_queries=2**12).values
+        found = fs.explain_game(family(seed), 12, max_queries=500, random_state=seed)
+        slack = 1e-7 * np.abs(values).max()
+        inside.append(np.mean(np.abs(found.values - values) <= 1.96 * found.error_std + slack))
+    assert np.mean(inside) >= 0.9
+
+
 def test_more_queries_mean_smaller_errors() -> None:
     game, values = unanimity(24, 60, 5)
     errors, told = [], []
