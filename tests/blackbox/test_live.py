@@ -6,6 +6,7 @@ import math
 import pickle
 import time
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,11 @@ def game_of(model, rows=X, background=B, weights=None, index="shapley"):
         share,
         rows.shape[1],
     )
+
+
+@cache
+def usual_truth(model):
+    return truth_of(model)
 
 
 def truth_of(model, rows=X, background=B, **options):
@@ -316,6 +322,18 @@ def test_limits_stop_and_say_so():
         values, errors = explainer.shap_values(X, errors=True)
     assert explainer.info.n_queries <= 9000 + 80  # the background comes first
     assert (np.abs(values - truth_of(parity)[..., 0]) <= 1.96 * errors).mean() > 0.85
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("model", [net, parity])
+@pytest.mark.parametrize("max_queries", [1, 2500, 4001, 9999])
+def test_any_limit_ends(model, max_queries):
+    """Also where what is left is too little for a draw."""
+    explainer = ask(model, tolerance=1e-3, max_queries=max_queries)
+    values, errors = quietly(explainer.shap_values, X[:20], errors=True)
+    assert np.isfinite(values).all() and np.isfinite(errors).all()
+    wanted = usual_truth(model)[:20, :, 0]
+    assert np.mean(np.abs(values - wanted) <= 1.96 * errors + 1e-9) > 0.85
 
 
 def test_what_takes_long_is_said_before():

@@ -342,10 +342,9 @@ class _Call:
             in_time = max(self._seconds_left(), 0.0) / pace
             most = min(self._queries_left, in_time)
             self._limit = "max_seconds" if in_time < self._queries_left else "max_queries"
-            if most < 2 * len(sampler.unfinished):
-                break
             self._box.queries.expect(int(sampler.queries_left))
-            sampler.advance(most)
+            if not sampler.advance(most):
+                break
             yield self._with_noise(sampler, game)
         left = sampler.unfinished
         self._n_unfinished += len(left)

@@ -187,8 +187,8 @@ class Sampler:
         too_few = [i for i, row in self._rows.items() if self._needed[i] > len(row.draws)]
         return np.array(too_few, dtype=np.int64)
 
-    def advance(self, most_queries: float = math.inf) -> None:
-        """Draw once more for all unfinished rows."""
+    def advance(self, most_queries: float = math.inf) -> bool:
+        """Draw once more for all unfinished rows; return False if so few queries are too few for any draw."""
         rows = {i: self._rows[i] for i in self.unfinished.tolist()}
         each = next(iter(rows.values())).draws.queries(self.game.n_players)
         wanted = {}
@@ -197,9 +197,12 @@ class Sampler:
             wanted[i] = math.ceil(np.clip(self._needed[i] - have, _LEAST_GROWTH * have, _GROWTH * have))
         share = min(most_queries / (each * sum(wanted.values())), 1.0)
         if share < 1.0:
-            wanted = {i: n for i, n in ((i, int(n * share)) for i, n in wanted.items()) if n}
+            wanted = {i: n for i, n in ((i, int(n * share)) for i, n in wanted.items()) if n > 0}
+        if not wanted:
+            return False
         self._draw({i: rows[i] for i in wanted}, wanted)
         self._settle(wanted)
+        return True
 
     def _draw(self, rows: dict[int, _Row], wanted: dict[int, int]) -> None:
         if not rows:
