@@ -172,6 +172,10 @@ def test_what_is_loaded_casts_as_the_model_did(name, tmp_path):
     explainer = fs.TreeExplainer(fitted, Z.astype(np.float64))
     explainer.save(tmp_path / "e.fshap")
     loaded = fs.load(tmp_path / "e.fshap")
+    if "int" in DETOURS.get(name, ()):
+        with pytest.raises(fs.UnsupportedModelError, match="disagrees with CatBoost"):
+            explainer.inputs.encode(Z)
+        return
     np.testing.assert_array_equal(loaded.inputs.encode(Z).codes, explainer.inputs.encode(Z).codes)
 
 

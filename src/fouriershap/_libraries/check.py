@@ -107,7 +107,17 @@ class ModelCheck:
         library = self._reading.library
         assert library is not None
         try:
-            self._compare(self._in_known_form(X, rows, is_stream), rows, name, positions)
+            asked = self._in_known_form(X, rows, is_stream)
+            frame = None if asked is not X or isinstance(X, np.ndarray) else as_frame(X)
+            try:
+                self._compare(asked, rows, name, positions)
+            except (UnsupportedModelError, CannotAskError, ImportError, MemoryError):
+                raise
+            except Exception:
+                if frame is None or frame.implementation.is_pandas():
+                    raise
+                # Older versions of the library do not know this kind of frame; its columns hold no labels.
+                self._compare(frame.to_pandas(), rows, name, positions)
         except (CannotAskError, ImportError) as error:
             raise CannotAskError from error
         except (UnsupportedModelError, MemoryError):
