@@ -69,7 +69,8 @@ def test_anything_that_predicts_is_a_black_box():
     by_model = fs.Explainer(model, X[:40], random_state=0)
     assert by_model.kind == "black box"
     by_function = fs.Explainer(model.predict, X[:40], random_state=0)
-    assert np.array_equal(by_model.shap_values(X[:9]), by_function.shap_values(X[:9]))
+    values = by_model.shap_values(X[:9])  # exact or sampled, as the time of a query has it
+    np.testing.assert_allclose(values, by_function.shap_values(X[:9]), atol=0.1 * np.abs(values).max())
 
     y = np.array(["low", "mid", "high"])[classes(X, 3)]
     pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier()).fit(X, y)
