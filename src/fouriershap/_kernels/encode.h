@@ -41,11 +41,32 @@ namespace {
 constexpr int kMostTiers = 8;  // 16^8 levels, as many as an int32 can count
 
 // Returns how many of 16 sorted levels (padded with NaN) are <= x.
-template <class T>
-inline int count(const T* levels, T x) {
+inline int count(const float* levels, float x) {
+#if defined(__AVX__)
+  typedef float V __attribute__((vector_size(32)));
+  const V v = V{} + x;
+  const int low = __builtin_ia32_movmskps256((V)(load<V>(levels) <= v));
+  const int high = __builtin_ia32_movmskps256((V)(load<V>(levels + 8) <= v));
+  return __builtin_popcount(low | high << 8);
+#else
   int n = 0;
   for (int i = 0; i < kFan; ++i) n += levels[i] <= x;
   return n;
+#endif
+}
+
+inline int count(const double* levels, double x) {
+#if defined(__AVX__)
+  typedef double V __attribute__((vector_size(32)));
+  const V v = V{} + x;
+  int mask = 0;
+  for (int i = 0; i < kFan; i += 4) mask |= __builtin_ia32_movmskpd256((V)(load<V>(levels + i) <= v)) << i;
+  return __builtin_popcount(mask);
+#else
+  int n = 0;
+  for (int i = 0; i < kFan; ++i) n += levels[i] <= x;
+  return n;
+#endif
 }
 
 // Levels of a feature in tiers: tier 0 has all of them, tier i + 1 every 16th of tier i.
@@ -71,6 +92,14 @@ bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Sear
                    bool categorical, C* out) {
   bool any_missing = false;
   const C missing = static_cast<C>(search.n_levels + 1);
+  if (search.n_levels == 0) {  // a feature that no tree tests
+    for (int64_t r = 0; r < n_rows; ++r) {
+      const T x = rows[r * row_stride];
+      any_missing |= x != x;
+      out[r] = x != x ? missing : 0;
+    }
+    return any_missing;
+  }
   for (int64_t r = 0; r < n_rows; ++r) {
     T x = rows[r * row_stride];
     const bool is_missing = x != x;

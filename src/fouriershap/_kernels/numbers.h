@@ -36,6 +36,22 @@ bool read(const char* first, const char* last, double* out) {
   return end == word + (last - first);
 }
 
+// Fast path for integers of few digits, the most common case; returns false for anything else.
+bool read_whole(const char* first, const char* last, double* out) {
+  constexpr int64_t kMost = 15;  // digits that a double holds
+  const bool negative = first < last && *first == '-';
+  const char* at = first + negative;
+  if (at == last || last - at > kMost) return false;
+  int64_t number = 0;
+  for (; at < last; ++at) {
+    if (*at < '0' || *at > '9') return false;
+    number = 10 * number + (*at - '0');
+  }
+  if (negative && number == 0) return false;  // -0.0
+  *out = static_cast<double>(negative ? -number : number);
+  return true;
+}
+
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // Read `count` numbers from [at, end), and nothing else.
@@ -47,7 +63,7 @@ bool read_line(const char* at, const char* end, int64_t count, double* out) {
     const char* first = at;
     while (at < end && !is_space(*at)) ++at;
     double number;
-    if (!read(first, at, &number)) return false;
+    if (!read_whole(first, at, &number) && !read(first, at, &number)) return false;
     out[i] = number;
   }
 }
