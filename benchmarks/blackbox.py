@@ -36,7 +36,7 @@ COMPARED = (
     "spike",
 )
 PEERS = ("KernelSHAP", "PermutationSHAP", "LightSHAP")
-_FEW = 10  # rows that peers explain
+FEW = 10  # rows that peers explain
 
 
 def own_cell(name: str, seed: int) -> dict[str, Any]:
@@ -83,12 +83,12 @@ def peer_cell(name: str, peer: str, seed: int) -> dict[str, Any]:
     """Measure a sampler of another package by its defaults, on fewer rows."""
     subject = MODELS[name](seed)
     true, _ = truth(subject)
-    rows, background = subject.part("rows")[:_FEW], subject.part("background")
+    rows, background = subject.part("rows")[:FEW], subject.part("background")
     asked = Asked(subject)
     begin = time.process_time()
     values = _PEERS[peer](asked, rows, background)
     seconds = time.process_time() - begin - asked.seconds
-    return {"r2": r_squared(values, true[:_FEW, :, 0]), "queries": asked.queries / _FEW, "seconds": seconds}
+    return {"r2": r_squared(values, true[:FEW, :, 0]), "queries": asked.queries / FEW, "seconds": seconds}
 
 
 def _kernel(asked: Asked, rows: np.ndarray, background: np.ndarray) -> np.ndarray:
@@ -189,7 +189,7 @@ def page(found: dict[str, dict[str, Any]]) -> str:
             "",
             "## Other samplers",
             "",
-            f"By their defaults, on {_FEW} rows: R² and queries a row.",
+            f"By their defaults, on {FEW} rows: R² and queries a row.",
             "",
         ]
         lines += ["| model | ours | " + " | ".join(PEERS) + " |", "| --- |" + " --- |" * (len(PEERS) + 1)]

@@ -12,6 +12,8 @@ from typing import Any
 
 from _common import RESULTS, digits, seconds
 from _pages import ROOT, fill, markdown_table
+from blackbox import FEW
+from blackbox_models import N_ROWS
 
 Line = tuple[str, str, str, str]
 HEADER = ("what", "fouriershap", "others", "")
@@ -82,10 +84,10 @@ def _served() -> Iterator[Line]:
 def _networks() -> Iterator[Line]:
     """A black box by the default call, compared with samplers of other packages."""
     cells = _results("blackbox")["results"]["cells"]
-    own, n_rows = cells["own/network/1"], 50
+    own = cells["own/network/1"]
     samplers = {name.split("/")[0]: cell for name, cell in cells.items() if name.endswith("SHAP/network/1")}
-    row = own["seconds"] / n_rows  # without the model, as theirs
-    others = {name: cell["seconds"] / 10 for name, cell in samplers.items()}
+    row = own["seconds"] / N_ROWS  # without the model, as theirs
+    others = {name: cell["seconds"] / FEW for name, cell in samplers.items()}
     best = min(others, key=lambda name: others[name])
     what = f"a network on {own['n_columns']} columns, every value with its error (SHAP R² {own['r2']:.4f}): a row"
     asked = f"{samplers[best]['queries']:,.0f} queries against {own['queries']:,.0f}, R² {samplers[best]['r2']:.4f}"

@@ -332,8 +332,8 @@ class InputRules:
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers, within "
-                "what float32 holds where the model reads that."
+                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers "
+                "that are not too large for the precision in which the model reads them."
             )
 
     def _refuse_missing(self, missing: NDArray[np.bool_], name: str) -> None:
