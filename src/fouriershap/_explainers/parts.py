@@ -45,7 +45,8 @@ def warn_of_compression(engine: Engine) -> None:
     if missed > _LARGE_ERROR:
         warn(
             f"the background was compressed to a few products of marginals, which miss {missed:.1%} of the values. "
-            "Give fewer background rows, compress_background=False, or groups= that leave fewer players.",
+            "Give fewer background rows, or groups= that leave fewer players. `ProductExplainer` also takes "
+            "compress_background=False.",
             FidelityWarning,
         )
 
