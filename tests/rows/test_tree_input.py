@@ -349,11 +349,3 @@ def test_codes_beside_categories_of_a_frame_stay_codes(tmp_path):
         explainer = fs.TreeExplainer(given, X)
         sums = explainer.shap_values(X).sum(axis=1) + explainer.expected_value
         np.testing.assert_allclose(sums, model.predict(X), atol=1e-5)
-
-
-def test_a_large_file_says_so(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr("fouriershap._explainers.explainer._LARGE_FILE", 1000)
-    model, X = tree
-    with pytest.warns(fs.CostWarning, match=r"large\.fshap takes 0\.0 GB.*memory=100_000_000"):
-        fs.TreeExplainer(model, X).save(tmp_path / "large.fshap")
-    assert fs.load(tmp_path / "large.fshap").shap_values(X[:2]).shape == (2, X.shape[1])

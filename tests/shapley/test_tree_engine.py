@@ -183,6 +183,25 @@ def test_files_and_pickles_hold_everything(forest, tmp_path):
             assert_within(other, direct, 1e-6)
 
 
+@pytest.mark.parametrize("estimated", [True, False])
+def test_files_hold_background_rows_instead_of_large_tables(forest, tmp_path, monkeypatch, estimated):
+    monkeypatch.setattr("fouriershap._shapley.trees.engine.FILE_TABLES", 100)
+    for k, (explainer, X) in enumerate(variants(forest)):
+        if not estimated:
+            explainer.compile()
+        explainer.save(path := tmp_path / f"{k}.fshap")
+        loaded = fs.load(path)
+        assert_within(loaded.shap_values(X[:40]), explainer.shap_values(X[:40]), 1e-6)
+        np.testing.assert_allclose(loaded.expected_value, explainer.expected_value, rtol=1e-6)
+        if explainer.engine.model.strategy == "tables":
+            assert loaded.engine.tables is not None
+            continue
+        assert loaded.engine.tables is None
+        built = loaded.compile()
+        assert_within(built.shap_values(X[:40]), explainer.shap_values(X[:40]), 1e-6)
+        assert (built.engine.tables is None) == (explainer.compile().engine.tables is None)
+
+
 def test_a_pickle_before_compiling(forest):
     model, X = forest
     explainer = pickle.loads(pickle.dumps(fs.TreeExplainer(model, X)))

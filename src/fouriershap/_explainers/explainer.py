@@ -25,11 +25,10 @@ from fouriershap._base.checks import (
     check_weights,
     copy_if_shared,
 )
-from fouriershap._base.errors import CostWarning, InputError
-from fouriershap._base.messages import truncated_repr, truncated_text
+from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
-from fouriershap._base.warn import warn
 from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids
 from fouriershap._explainers.explanation import make_explanation, make_frame, without_single_output
 from fouriershap._explainers.parts import Parts, warn_of_compression
@@ -48,8 +47,6 @@ from fouriershap.report import write_report
 
 if TYPE_CHECKING:
     from fouriershap._blackbox.black_box_fit import BlackBoxFit
-
-_LARGE_FILE = 1 << 30  # bytes
 
 
 @check_arguments
@@ -662,7 +659,6 @@ class Explainer:
             more |= fitted
         if self.model_name is not None:
             about["model_name"] = self.model_name
-        _warn_if_large(path, sum(array.nbytes for array in arrays.values()))
         files.write(path, f"explainer of {self.kind}", arrays | more, {"engine": header} | about)
 
 
@@ -676,14 +672,3 @@ def explaining_unfinished_fits() -> Iterator[None]:
         if finish is not None:
             error.finish = lambda: Explainer(finish())  # type: ignore[attr-defined]
         raise
-
-
-def _warn_if_large(path: str | os.PathLike[str], n_bytes: int) -> None:
-    if n_bytes > _LARGE_FILE:
-        warn(
-            f"{truncated_text(os.fspath(path))} takes {n_bytes / 1e9:.1f} GB, most of it tables of the "
-            "background. With a "
-            "smaller memory=, such as memory=100_000_000, an explainer of trees keeps smaller tables, and explains "
-            "the other trees from the background rows.",
-            CostWarning,
-        )

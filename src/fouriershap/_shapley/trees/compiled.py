@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,16 +110,22 @@ def smallest(sizes: NDArray[np.int64], among: NDArray[np.bool_], most: int) -> N
     return out
 
 
+def without_tables(model: TreeModel) -> CompiledTrees:
+    """Return what `compile_trees` does where no tree fits."""
+    nothing = np.zeros(model.ensemble.n_outputs * model.n_channels)
+    in_tables = np.zeros(model.ensemble.n_trees, dtype=bool)
+    return CompiledTrees(in_tables, None, NO_COLUMNS, nothing, model.walk_without(in_tables))
+
+
 def compile_trees(
     model: TreeModel, background: Background, layout: Layout | None, n_jobs: int
 ) -> CompiledTrees:
     """Build the tables of all trees that fit; ``layout`` is that of another background, None to make it."""
     layout = lay_out_trees(model) if layout is None else layout
-    rest = model.walk_without(layout.in_tables)
     blocks = layout.blocks
     if blocks is None:
-        nothing = np.zeros(model.ensemble.n_outputs * model.n_channels)
-        return CompiledTrees(layout.in_tables, None, NO_COLUMNS, nothing, rest, layout)
+        return replace(without_tables(model), layout=layout)
+    rest = model.walk_without(layout.in_tables)
     coded, codes = model.coded.select(layout.in_tables), None
     if background.rows is not None:
         codes = coded.book.encode_columns(background.rows, *blocks.columns)

@@ -21,7 +21,13 @@ from fouriershap._shapley.sets import InteractionEngine, Keys
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.choice import WORTH_THREADS, Choice
-from fouriershap._shapley.trees.compiled import CompiledTrees, Layout, check_capacity, compile_trees
+from fouriershap._shapley.trees.compiled import (
+    CompiledTrees,
+    Layout,
+    check_capacity,
+    compile_trees,
+    without_tables,
+)
 from fouriershap._shapley.trees.files import trees_from_contents, trees_to_contents
 from fouriershap._shapley.trees.leaves import leaf_lookup
 from fouriershap._shapley.trees.model import Background, TreeModel, make_background
@@ -37,6 +43,8 @@ _LOOK_UP_SECONDS = 0.5  # likewise
 _CALL_BYTES = 16 << 20  # of rows in one call that looks up
 _FEWEST_CALLS = 4  # for each thread, so that none waits long for the last
 _TREE_PARTS = 8  # shares of the trees where there is one block of rows
+FILE_TABLES = 500_000_000  # bytes of tables that a file holds
+_FILE_SLACK = 4  # tables estimated larger than this many times that are not built for a file
 _ESTIMATE_SLACK = 24  # tables estimated larger than this many budgets are not built for a page
 
 
@@ -410,17 +418,29 @@ class TreeEngine(BaseEngine):
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         """Return named arrays and a header; with the background also where some tree has no table."""
-        self.build()
+        compiled = self._compiled_for_file()
         pairs = self._pairs(None) if interactions else None
-        assert self.compiled is not None
-        parts = (self.model, self.tree_background, self.compiled, self.expected, pairs)
+        parts = (self.model, self.tree_background, compiled, self.expected, pairs)
         return trees_to_contents(*parts, background, self.output)
+
+    def _compiled_for_file(self) -> CompiledTrees:
+        """Return the tables, or none where they are large and the background can fill them again."""
+        if self.model.strategy != "tables" and not self.tree_background.is_lost:
+            if self.compiled is None and self.choice.table_costs.bytes > _FILE_SLACK * FILE_TABLES:
+                return without_tables(self.model)
+            self.build()
+            if self.tables is not None and self.tables.nbytes > FILE_TABLES:
+                return without_tables(self.model)
+        self.build()
+        assert self.compiled is not None
+        return self.compiled
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
         """Return the engine that `to_contents` wrote."""
         stored = trees_from_contents(arrays, header)
-        built = (BuildPolicy(stored.compiled), LastPairs(stored.pairs), stored.expected)
+        compiled = None if stored.compiled.tables is None else stored.compiled
+        built = (BuildPolicy(compiled), LastPairs(stored.pairs), stored.expected)
         return cls(stored.model, stored.background, *built, output=stored.output)
 
 
