@@ -74,7 +74,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m fouriershap.demo
+	$(BIN)/python examples/demo
 
 # For the hour: no server, browser, cluster or other process.
 check: lint types $(VENV)/.test

@@ -33,7 +33,7 @@ LAYERS = (
     ("_explainers",),
 )
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
-OUTER = ("cli", "integrations", "demo", "plots")
+OUTER = ("cli", "integrations", "plots")
 # What a layer must not know, although it lies below.
 FORBIDDEN = {("_shapley", "_libraries"), ("_waves", "_trees")}
 FOREIGN = {"_exit", "_max_samples", "_meta"}  # of os, scikit-learn, Dask

@@ -155,7 +155,6 @@ def test_no_message_forgets_it() -> None:
     found = [
         f"{path.relative_to(SOURCE)}:{line}: {shown}"
         for path in sorted(SOURCE.rglob("*.py"))
-        if "demo" not in path.parts
         for line, shown in forgotten(ast.parse(path.read_text()))
     ]
     assert not found, "use the functions of fouriershap._base.messages:\n" + "\n".join(found)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import demo_spectrum as spectrum
 import fouriershap as fs
 import oracles
-from fouriershap.demo import __main__, spectrum
-from fouriershap.demo._section import Section, show
+from demo_section import Section, show
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
 
 def test_the_demo_runs(
@@ -20,7 +23,7 @@ def test_the_demo_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    __main__.main()
+    runpy.run_path(str(DEMO), run_name="__main__")
     shown = capsys.readouterr().out
     for text in ("shap.TreeExplainer", "every coalition", *spectrum.FEATURES):
         assert text in shown

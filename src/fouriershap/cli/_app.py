@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fouriershap import MissingDependencyError, __version__
+from fouriershap import __version__
 from fouriershap.cli._analysis import cohorts, drift, importance, interactions, reasons
 from fouriershap.cli._check import check
 from fouriershap.cli._errors import Commands, report_errors
@@ -55,18 +55,5 @@ def info(
     print_lines(installed() if file is None else describe(file))
 
 
-@report_errors
-def demo(debug: Debug = False) -> None:
-    """Explain a model on real data, beside shap; report pages go to the folder demo/."""
-    try:
-        from fouriershap.demo.__main__ import main
-
-        main()
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"the demo needs {error.name}, which is not installed: pip install 'fouriershap[demo]'"
-        ) from error
-
-
-for command in (fit, explain, report, drift, importance, cohorts, interactions, reasons, info, check, demo):
+for command in (fit, explain, report, drift, importance, cohorts, interactions, reasons, info, check):
     app.command()(command)

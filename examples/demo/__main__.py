@@ -1,16 +1,18 @@
-"""Run the demo: ``python -m fouriershap.demo``; report pages go to the folder demo/."""
+"""Run the demo: ``python examples/demo``; report pages go to the folder demo/."""
 
 from pathlib import Path
 
-from fouriershap.demo import blackbox, spectrum, trees
-from fouriershap.demo._section import show
+import demo_blackbox
+import demo_spectrum
+import demo_trees
+from demo_section import show
 
 
 def main() -> None:
     """Explain a tree model, a neural network, and a function of bits."""
     folder = Path("demo")
     folder.mkdir(exist_ok=True)
-    for part in (trees, blackbox, spectrum):
+    for part in (demo_trees, demo_blackbox, demo_spectrum):
         show(part.run(folder))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import fouriershap as fs
-from fouriershap.demo._section import Section, in_seconds, timed
+from demo_section import Section, in_seconds, timed
 
 _BUDGET = 3_000
 _CHECKED = 10  # rows for which shap queries the network about every coalition

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fouriershap as fs
-from fouriershap.demo._section import Section, in_seconds, timed
+from demo_section import Section, in_seconds, timed
 
 _MANY = 200_000
 
