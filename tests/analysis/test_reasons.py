@@ -99,6 +99,37 @@ def test_words_groups_flags_and_ids() -> None:
     assert found.plot(row=1) is not None
 
 
+def test_a_sentence_is_used_in_the_direction_that_it_names() -> None:
+    X = frame(60)
+    explainer = explainer_of(X)
+    high, low = "A debt of {value} is high.", "A debt of {value} is low."
+
+    def texts(direction: str, text: Any) -> dict[bool, set[str]]:
+        """First words of the sentences about debts, by whether these raise the output."""
+        table = explainer.reasons(X, direction=direction, text=text).frame()
+        table = table[table["reason"] == "debt"]
+        assert len(table) > 5
+        patterns = zip(table["contribution"] > 0, table["text"], table["value"], strict=True)
+        return (
+            pd.DataFrame([(up, text.replace(value, "V")) for up, text, value in patterns])
+            .groupby(0)[1]
+            .agg(set)
+            .to_dict()
+        )
+
+    for direction in ("raised", "lowered", "both"):
+        both = {True: {"A debt of V is high."}, False: {"A debt of V is low."}}
+        found = texts(direction, {"debt": {"raises": high, "lowers": low}})
+        assert found == {up: both[up] for up in found}
+        found = texts(direction, {"debt": {"raises": high}})
+        assert found == {up: both[True] if up else {"debt = V"} for up in found}
+    assert texts("lowered", {"debt": low}) == {False: {"A debt of V is low."}}
+    with pytest.warns(fs.ReportWarning, match="one sentence for 'debt'"):
+        assert texts("both", {"debt": low}) == {True: {"debt = V"}, False: {"debt = V"}}
+    told = {"debt": "{value} counts {contribution:+.0e}"}
+    assert all(text[9] == "+" for text in texts("both", told)[True])
+
+
 def test_cohorts_to_compare_with() -> None:
     X = frame(200)
     explainer = explainer_of(X)
@@ -134,6 +165,8 @@ def test_outputs_and_errors() -> None:
         (lambda: one.reasons(X, text="{worth}"), "'worth'"),
         (lambda: one.reasons(X, text="{value"), "text has"),
         (lambda: one.reasons(X, text="{value:.1f}"), "are texts"),
+        (lambda: one.reasons(X, text={"debt": {"raised": "x"}}), "keys are 'raises' and 'lowers'"),
+        (lambda: one.reasons(X, text={"debt": {}}), "keys are 'raises' and 'lowers'"),
         (lambda: one.reasons(X, groups={"a": ["debt"], "b": ["debt"]}), "'debt' twice"),
         (lambda: one.reasons(X, groups=["debt"]), "groups has 1 entries"),
         (lambda: one.reasons(X, actionable=["dept"]), "actionable names 'dept'"),

@@ -284,8 +284,9 @@ def test_the_command_asks_the_same_questions(tmp_path: Path, monkeypatch: pytest
     extra.assign(seen=X["a"] * X["b"]).to_parquet(tmp_path / "rows.parquet", index=False)
     extra[100:].to_csv(tmp_path / "new.csv", index=False)
     X[:50].to_parquet(tmp_path / "background.parquet", index=False)
-    (tmp_path / "text.json").write_text('{"a": "a is {value}"}')
+    (tmp_path / "text.json").write_text('{"a": {"raises": "a is {value}"}}')
     options = ["--label", "seen", "--id", "number", "--cohorts", "side", "--unit", "€", "--title", "T"]
+    options += ["--fact", "Owner = risk=team", "--fact", "Limits=none"]
     for name in ("--drift new.csv", "--background background.parquet", "--text text.json"):
         option, file = name.split()
         options += [option, str(tmp_path / file)]
@@ -296,6 +297,7 @@ def test_the_command_asks_the_same_questions(tmp_path: Path, monkeypatch: pytest
     facts = dict(by_command["facts"])
     assert facts["Rows file"] == "rows.parquet"
     assert facts["Explainer file"] == "m.fshap"
+    assert dict(by_command["record"])["Owner"] == "risk=team"
     assert facts["Written"] == "2023-11-14 22:13 UTC"
     page = explainer.report(
         X,
@@ -304,14 +306,14 @@ def test_the_command_asks_the_same_questions(tmp_path: Path, monkeypatch: pytest
         ids=extra["number"],
         drift=X[100:],
         cohorts=extra["side"],
-        text={"a": "a is {value}"},
+        text={"a": {"raises": "a is {value}"}},
         unit="€",
         title="T",
     )
     by_python = Parts(page).data
     assert by_command["rows"]["names"][:2] == ["n0", "n1"]
     assert by_command["outputs"] == [{"label": "prediction", "scale": "€"}]
-    assert by_command["sentences"][0] == [["a is ", "value", ""]]
+    assert by_command["sentences"][0][0] == [["a is ", "value", ""]]
     for part in ("what_if", "inputs", "players", "outputs", "sentences"):
         assert by_command[part] == by_python[part], part
     for name in ("shap", "inputs", "actual"):
@@ -325,6 +327,8 @@ def test_the_command_asks_the_same_questions(tmp_path: Path, monkeypatch: pytest
     result = CliRunner().invoke(app, [*map(str, arguments), "--label", "nothing"])
     assert result.exit_code == 1
     assert "no column 'nothing', which --label names" in result.output
+    result = CliRunner().invoke(app, [*map(str, arguments), "--fact", "Owner"])
+    assert "--fact is 'Owner'" in result.output
 
 
 def test_columns_of_the_rows_by_name(tmp_path: Path) -> None:

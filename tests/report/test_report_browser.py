@@ -338,7 +338,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
         "drift": X[:40],
         "cohorts": np.array(HOSTILE)[np.arange(80) % 6],
         "facts": {HOSTILE[1]: HOSTILE[0]},
-        "text": HOSTILE[0] + " {feature} {value}",
+        "text": HOSTILE[0] + " {feature} {value} {contribution}",
         "unit": HOSTILE[2],
     }
     path = explainer.report(X, tmp_path / "report.html", **options)
@@ -358,7 +358,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
     assert page.title().startswith(HOSTILE[0])
     assert page.locator("h1").text_content().startswith(HOSTILE[0])
     shown = page.locator("#controls label[for]").all_text_contents()
-    assert sorted(shown)[:3] == sorted(name if len(name) < 200 else name[:199] + "…" for name in HOSTILE)[:3]
+    assert sorted(shown)[:3] == sorted(name if len(name) < 1000 else name[:999] + "…" for name in HOSTILE)[:3]
     options = page.locator("#input-5 option").all_text_contents()
     assert set(options) >= set(labels)
     assert page.locator("body script").count() == 4
@@ -391,3 +391,25 @@ def test_no_page_is_wider_than_its_window(width: int, browser: Any, tmp_path: Pa
     unlabelled = page.evaluate("""() => [...document.querySelectorAll("input, select")]
       .filter((e) => !e.labels?.length && !e.getAttribute("aria-label")).map((e) => e.outerHTML)""")
     assert unlabelled == []
+
+
+def test_long_labels_are_whole(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    name, label = (
+        "share_of_the_months_with_arrears_among_all_months",
+        "renovation of a flat or of a house, " * 3,
+    )
+    X = pd.DataFrame({name: rng.normal(size=60), "purpose": rng.choice([label, "other"], 60)})
+    X["purpose"] = X["purpose"].astype("category")
+    y = np.where(X[name] > 0, "repaid in full and within the agreed period", "default")
+    model = lightgbm.LGBMClassifier(n_estimators=3, min_child_samples=2, verbose=-1, n_jobs=1).fit(X, y)
+    path = fs.Explainer(model, X).report(X, tmp_path / "report.html", cohorts=np.arange(60) % 6)
+    page = OpenPage(browser, path).page
+    drawn = page.locator("#importance .ytick text").all_text_contents()
+    assert name in drawn
+    for where, wanted in (("#row-waterfall", name), ("#row-table th", name), ("#raised-title", max(y))):
+        assert any(wanted in text for text in page.locator(where).all_text_contents()), where
+    assert label in page.locator("#controls option").all_text_contents()
+    cut = """(where) => [...document.querySelectorAll(where)].filter((e) => e.scrollWidth > e.clientWidth + 1).length"""
+    assert page.evaluate(cut, "#row-table th, .waterfall .name, #controls .head label, h1") == 0
+    assert page.locator("#cohorts-chart .annotation-text").count() == 2  # a panel per feature

@@ -19,6 +19,7 @@ import fouriershap as fs
 pytest.importorskip("playwright")
 
 from browser import OpenPage, launch
+from fouriershap.report._subject import RECORD
 
 
 class Loans(NamedTuple):
@@ -50,8 +51,12 @@ def make_loans(folder: Path, n_rows: int = 300) -> Loans:
         ids="number",
         drift=new,
         cohorts="work",
-        text={"debt": "A debt of {value} counts {contribution:+.3f}."},
-        facts={"Approved by": "nobody"},
+        text={
+            "debt": "A debt of {value} counts {contribution:+.3f}.",
+            "income": {"raises": "An income of {value} is high.", "lowers": "An income of {value} is low."},
+            "age": {"raises": "An age of {value} helps."},
+        },
+        facts={"Approved by": "nobody", "owner": "risk team", "Limits": "new customers"},
         title="Loans",
         interactions=3,
     )
@@ -94,6 +99,10 @@ def test_the_glance_names_class_date_and_versions(opened: OpenPage) -> None:
     assert facts["Explained"] == "probability of paid, log-odds of paid"
     assert facts["Model class"] == "lightgbm.LGBMClassifier"
     assert facts["Approved by"] == "nobody"
+    record = facts_of(opened.page, "#record")
+    stated = {"Owner": "risk team", "Limits": "new customers"}
+    assert record == {name: stated.get(name, "not stated") for name in RECORD}
+    assert "not a cause" in opened.page.locator("#meaning").text_content()
     assert "UTC" in facts["Written"]
     assert f"lightgbm {lightgbm.__version__}" in facts["Versions"]
     assert opened.messages == []
@@ -147,8 +156,12 @@ def test_reasons_by_direction_in_the_callers_words(opened: OpenPage, loans: Loan
             assert sign * phi > 0
             if name == "debt":
                 begin = f"A debt of {loans.X['debt'][123]:g} counts {phi:+.3f}.".replace("-", "−")
+            elif name == "income":
+                begin = f"An income of {loans.X['income'][123]:g} is {'high' if sign > 0 else 'low'}."
             else:
-                begin = f"{name} = "
+                begin = (
+                    f"An age of {loans.X['age'][123]} helps." if name == "age" and sign > 0 else f"{name} = "
+                )
             assert item.startswith(begin)
     page.fill("#find-id", "nobody")
     page.keyboard.press("Enter")

@@ -20,7 +20,7 @@
     ├── ModelWarning                       what is explained differs from the model that was given
     ├── NoiseWarning                       the model answers the same row differently
     ├── CostWarning                        a call will take long: how long, and what to do
-    ├── ReportWarning                      a report page lacks a part: which, and why
+    ├── ReportWarning                      a page or a list of reasons lacks something: what, and why
     └── SlowKernelWarning                  the native kernels are missing: NumPy is used
 """
 
@@ -118,7 +118,7 @@ class CostWarning(FourierShapWarning):
 
 
 class ReportWarning(FourierShapWarning):
-    """A page of `Explainer.report` lacks a part. The message and the page say which, and why."""
+    """A page of `Explainer.report`, or a list of reasons, lacks something. The message says what, and why."""
 
 
 class SlowKernelWarning(FourierShapWarning):

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_choice, check_int, check_number, find_position
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, ReportWarning
 from fouriershap._base.messages import error_text, truncated_list, truncated_repr
+from fouriershap._base.warn import warn
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.text import text_of
@@ -31,6 +32,9 @@ from fouriershap.analysis.results import AnalysisResult, check_output
 
 DIRECTIONS = ("raised", "lowered", "both")
 Sentence = str | Callable[..., Any]
+Wording = tuple[Sentence, Sentence]  # of a reason that raises the output, and of one that lowers it
+_SIDES = ("raises", "lowers")
+_PLAIN = "{feature} = {value}"
 _SAME = 1e-6  # of a row's largest value: closer ones are ties, since tables are in single precision
 _FIELDS = ("feature", "value", "contribution")
 _SHOWN = 3
@@ -189,8 +193,9 @@ def reasons(
         ``{"name of a reason": [players]}``: players that form one reason, with the sum of their values; or the name of
         a reason per player.
     text : mapping, str or callable, optional
-        The sentence of each reason, ``{"debt": "Your debt of {value} is high."}``, with the fields ``{feature}``,
-        ``{value}`` and ``{contribution}``; or a function of these three. By default "feature = value".
+        The sentences of each reason, ``{"debt": {"raises": "Your debt of {value} is high.", "lowers": ...}}``, with
+        the fields ``{feature}``, ``{value}`` and ``{contribution}``; or functions of these three. A single sentence
+        is that of ``direction``; with "both" it must name ``{contribution}``. Else "feature = value".
     actionable : sequence of str, optional
         Reasons that the person concerned could change: the frame then has a column for it.
     min_contribution : float
@@ -220,7 +225,7 @@ def reasons(
         raise InputError(f"ids has {len(labels)} entries for {len(rows)} rows.")
     owner, names = check_groups(groups, players)
     members = [np.flatnonzero(owner == k).tolist() for k in range(len(names))]
-    sentences, can_change = read_sentences(text, names), _find_actionable(actionable, names)
+    sentences, can_change = read_sentences(text, names, direction), _find_actionable(actionable, names)
     found = estimates(explainer, rows.codes)
     by_player, spread = found.values[:, :, chosen], None
     if found.errors is not None and found.errors.any():
@@ -239,7 +244,7 @@ def reasons(
         reason=tuple(names[j] for j in entry),
         value=shown,
         text=tuple(
-            _fill_in(sentences[j], names[j], v, float(c))
+            _fill_in(sentences[j][int(c < 0)], names[j], v, float(c))
             for j, v, c in zip(entry, shown, contribution, strict=True)
         ),
         contribution=contribution,
@@ -278,15 +283,15 @@ def rank_reasons(
     return order, (falling > noise) & (falling >= min_contribution)
 
 
-def read_sentences(text: Any, names: tuple[str, ...]) -> list[Sentence]:
-    """Return the sentence of each reason, or the function that makes it."""
-    plain = "{feature} = {value}"
+def read_sentences(text: Any, names: tuple[str, ...], direction: str) -> list[Wording]:
+    """Return the two sentences of each reason, or functions that make them.
+
+    A single sentence belongs to the direction that is listed. If both are, it has to name its contribution.
+    """
     if text is None:
-        return [plain] * len(names)
-    if callable(text):
-        return [text] * len(names)
-    if isinstance(text, str):
-        return [_check_sentence(text)] * len(names)
+        return [(_PLAIN, _PLAIN)] * len(names)
+    if isinstance(text, str) or callable(text):
+        text = dict.fromkeys(names, text)
     if not isinstance(text, Mapping):
         raise InputError(
             f"text is {truncated_repr(text)}; give a mapping from reasons to sentences, a sentence, or a function."
@@ -296,7 +301,37 @@ def read_sentences(text: Any, names: tuple[str, ...]) -> list[Sentence]:
         raise InputError(
             f"text names {truncated_repr(unknown[0])}, which is not a reason; the reasons are {truncated_list(names)}."
         )
-    return [_check_sentence(text[name]) if name in text else plain for name in names]
+    found = {name: _read_wording(name, given, direction) for name, given in text.items()}
+    unused = [name for name, wording in found.items() if wording is None]
+    if unused:
+        warn(
+            f"text has one sentence for {truncated_list(unused)}, but reasons of both directions are listed, so it "
+            'is not used: give {"raises": ..., "lowers": ...}, one or both, or a sentence with {contribution}.',
+            ReportWarning,
+        )
+    return [found.get(name) or (_PLAIN, _PLAIN) for name in names]
+
+
+def _read_wording(name: str, given: Any, direction: str) -> Wording | None:
+    """Return the sentences of both directions; None if it is unknown which of them a single one is true for."""
+    if isinstance(given, Mapping):
+        unknown = [key for key in given if key not in _SIDES]
+        if unknown or not given:
+            raise InputError(
+                f"text has {truncated_repr(given)} for {truncated_repr(name)}; its keys are 'raises' and 'lowers'."
+            )
+        raises, lowers = (_check_sentence(given.get(side, _PLAIN)) for side in _SIDES)
+        return raises, lowers
+    sentence = _check_sentence(given)
+    if not isinstance(sentence, str) or "contribution" in _fields(sentence):
+        return sentence, sentence
+    if direction == "both":
+        return None
+    return (sentence, _PLAIN) if direction == "raised" else (_PLAIN, sentence)
+
+
+def _fields(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
 
 
 def _check_sentence(sentence: Any) -> Sentence:
@@ -307,8 +342,7 @@ def _check_sentence(sentence: Any) -> Sentence:
             f"text has {truncated_repr(sentence)}; give sentences, with {{value}} in place of the value."
         )
     try:
-        fields = {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
-        wrong = sorted(fields - set(_FIELDS))
+        wrong = sorted(_fields(sentence) - set(_FIELDS))
         if not wrong:
             sentence.format(feature="", value="", contribution=0.0)
     except ValueError as error:

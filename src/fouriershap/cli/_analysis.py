@@ -147,7 +147,8 @@ def reasons(
     cohort: Annotated[Path | None, typer.Option(help=f"Rows to compare with. {ROWS}")] = None,
     model_output: Annotated[str | None, typer.Option(help="Output to explain, by name or number.")] = None,
     text: Annotated[
-        Path | None, typer.Option(metavar="TEXT.json", help='Sentences, {"debt": "Your debt of {value}"}.')
+        Path | None,
+        typer.Option(metavar="TEXT.json", help='Sentences, {"debt": {"raises": "A debt of {value}"}}.'),
     ] = None,
     actionable: Annotated[
         list[str] | None, typer.Option(help="A reason that can be changed; may be repeated.")

@@ -46,6 +46,12 @@ def report(
         Path | None, typer.Option(metavar="TEXT.json", help="Sentences of reasons, as for `reasons`.")
     ] = None,
     unit: Annotated[str | None, typer.Option(help="Unit of the predictions.")] = None,
+    fact: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TEXT", help="A fact to show, such as Owner=..., Limits=...; may be repeated."
+        ),
+    ] = None,
     drop: Drop = None,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -60,6 +66,11 @@ def report(
     check_not_input(output, file, rows, drift, background, text)
     explainer = open_explainer(file)
     facts = {"Explainer file": file.name, "Rows file": _name(rows)}
+    for given in fact or ():
+        told, equals, what = given.partition("=")
+        if not equals:
+            raise InputError(f"--fact is {truncated_repr(given)}; give NAME=TEXT, such as Owner=us.")
+        facts[told.strip()] = what.strip()
     groups = None if cohorts in (None, "tree") else cohorts
     known = explainer.input_names or ()
     wanted = [*(ids or ()), *(name for name in (label, groups) if name is not None)]

@@ -120,14 +120,14 @@ def _check_names(argument: str, names: tuple[str, ...], players: tuple[str, ...]
         )
 
 
-def split_sentences(text: Any, players: tuple[str, ...]) -> list[list[tuple[str, str, str]]] | None:
-    """Return the parts of each player's sentence: (text before a field, the field, its format)."""
+def split_sentences(text: Any, players: tuple[str, ...]) -> list[list[list[tuple[str, str, str]]]] | None:
+    """Return the parts of each player's sentences, raising and lowering: (text before a field, field, format)."""
     if text is None:
         return None
-    found = []
-    for sentence in read_sentences(text, players):
-        if not isinstance(sentence, str):
-            raise InputError("text is a function, which a page cannot call; give sentences.")
-        parts = Formatter().parse(sentence)
-        found.append([(before, field or "", form or "") for before, field, form, _ in parts])
-    return found
+    return [list(map(_split, wording)) for wording in read_sentences(text, players, "both")]
+
+
+def _split(sentence: Any) -> list[tuple[str, str, str]]:
+    if not isinstance(sentence, str):
+        raise InputError("text is a function, which a page cannot call; give sentences.")
+    return [(before, field or "", form or "") for before, field, form, _ in Formatter().parse(sentence)]

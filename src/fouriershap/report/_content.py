@@ -113,6 +113,7 @@ class Content:
     """What the page shows and needs."""
 
     title: str
+    record: list[tuple[str, str]]  # model, version, owner, data, limits, as the caller states them
     facts: list[tuple[str, str]]
     meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[InputField]
@@ -134,8 +135,8 @@ class Content:
     drift: Comparison | None = None
     cohorts: Comparison | None = None
     sets: Sets | None = None
-    # The sentence of each player's reason, split at its fields; see the page's `sentence`.
-    sentences: list[list[tuple[str, str, str]]] | None = None
+    # Both sentences of each player's reason, split at their fields; see the page's `sentence`.
+    sentences: list[list[list[tuple[str, str, str]]]] | None = None
     versions: dict[str, str] = field(default_factory=dict)
 
     def static(self) -> dict[str, Any]:
@@ -150,6 +151,7 @@ class Content:
             arrays["calibration"] = self.actual.calibration
         return {
             "title": self.title,
+            "record": self.record,
             "facts": self.facts,
             "meaning": self.meaning,
             "players": self.players,

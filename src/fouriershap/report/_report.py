@@ -37,6 +37,7 @@ from fouriershap.report._subject import (
     make_profile,
     make_what_if,
     page_link,
+    split_facts,
 )
 from fouriershap.report._write import write_content
 
@@ -83,11 +84,12 @@ def write_report(
     interactions : int or Interactions, optional
         Most features of a set, 2 or more: the page lists the sets that interact most strongly.
     text : mapping or str, optional
-        The sentences of reasons, as in `reasons`.
+        The sentences of reasons, one for each direction, as in `reasons` with ``direction="both"``.
     unit : str, optional
         Unit of the predictions, such as "€".
     facts : mapping, optional
-        Further facts to show: ``{"Data": "loans of 2025", "Approved by": ...}``.
+        What readers should know: ``{"Owner": "risk team", "Limits": ..., "Approved by": ...}``. The names "Model",
+        "Version", "Owner", "Data" and "Limits" make a block of their own at the top.
     max_rows : int, optional
         Most rows that the page holds, a random sample of X; by default 10,000.
     title : str, optional
@@ -133,10 +135,12 @@ def write_report(
     if len(wrong):
         raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
     versions = find_versions(explainer)
+    record, more = split_facts(facts)
     has_cohorts = cohorts is not None and cohorts is not False
     content = Content(
         title=title or f"{kind_of(explainer)}, explained",
-        facts=list_facts(explainer, versions, facts),
+        record=record,
+        facts=list_facts(explainer, versions, more),
         meaning=explain_meaning(explainer),
         inputs=inputs,
         players=_name_players(explainer.player_names, inputs),

@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     from fouriershap._blackbox.fidelity import Fidelity
 
 _MOST_CURVE = 500
-_MOST_TEXT = 300
+_MOST_TEXT = 2000
+RECORD = ("Model", "Version", "Owner", "Data", "Limits")  # what a reader must know who did not make the model
 _ROUNDING_ROWS = 200  # to measure the error of rounded tables on
+_SHAP_TEXTS = (
+    "A SHAP value is the part that a feature has in the difference between a row's prediction and the expected value: "
+    "the mean change of the prediction when the feature becomes known, over all orders in which features can.",
+    "It is not a cause. It says what the model does with a feature, not what would happen to the outcome if the "
+    "feature were changed in the world.",
+)
 # The links that the page's script knows, and what it says about them.
 _LINK_TEXTS = {
     "logistic": "The probability beside a prediction is the sigmoid of its log-odds.",
@@ -53,14 +60,22 @@ def page_link(explainer: ExplainerLike) -> str | None:
     return None if link is None or link.name not in _LINK_TEXTS else link.name
 
 
+def split_facts(facts: Mapping[Any, Any] | None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the caller's record of the model, whole if there is a part of it, and what else they state."""
+    given = {str(name)[:_MOST_TEXT]: str(text)[:_MOST_TEXT] for name, text in (facts or {}).items()}
+    known = {name.capitalize(): text for name, text in given.items() if name.capitalize() in RECORD}
+    record = [(name, known.get(name, "not stated")) for name in RECORD if known]
+    return record, [(name, text) for name, text in given.items() if name.capitalize() not in RECORD]
+
+
 def list_facts(
-    explainer: ExplainerLike, versions: dict[str, str], more: Mapping[Any, Any] | None
+    explainer: ExplainerLike, versions: dict[str, str], more: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Return names and texts: about the model, where it came from, and what the caller adds."""
     engine, fit, fidelity = explainer.engine, explainer.fitted, fidelity_of(explainer)
     info, n_columns, n_players = engine.raw.info, len(explainer.feature_names), len(explainer.player_names)
     grouped = "" if n_columns == n_players else f" in {n_players:,} groups"
-    found = [("Model", kind_of(explainer) if fit is None else "black box, known by its predictions")]
+    found = [("Kind of model", kind_of(explainer) if fit is None else "black box, known by its predictions")]
     if explainer.model_name is not None:
         found.append(("Model class", truncated_text(explainer.model_name)))
     if fit is not None:
@@ -79,9 +94,8 @@ def list_facts(
     found.append(("Background", "none: path-dependent values" if info.is_path_dependent else rows))
     if explainer.checksum is not None:
         found.append(("Checksum of the explainer", explainer.checksum))
-    found += [(str(name)[:_MOST_TEXT], str(text)[:_MOST_TEXT]) for name, text in (more or {}).items()]
     libraries = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "written")
-    return [*found, ("Written", versions["written"]), ("Versions", libraries)]
+    return [*found, *more, ("Written", versions["written"]), ("Versions", libraries)]
 
 
 def find_versions(explainer: ExplainerLike) -> dict[str, str]:
@@ -97,7 +111,7 @@ def find_versions(explainer: ExplainerLike) -> dict[str, str]:
 
 
 def explain_meaning(explainer: ExplainerLike) -> list[str]:
-    """Return sentences: what the values are, and how far to trust them."""
+    """Return sentences: what a SHAP value is, what these are, and how far to trust them."""
     engine, fidelity, link = explainer.engine, fidelity_of(explainer), page_link(explainer)
     is_raw, info, raw = engine.raw is engine, engine.raw.info, engine.raw.output.unit or "raw output"
     what = "probabilities" if engine.output.unit == "probability" else "responses"
@@ -138,7 +152,7 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
     else:
         output = "raw output" if engine.output.is_raw else engine.output.name
         second = f"The prediction is the model's {output}: the expected value plus the SHAP values."
-    return [first, second, *([_LINK_TEXTS[link]] if link is not None and is_raw else [])]
+    return [*_SHAP_TEXTS, first, second, *([_LINK_TEXTS[link]] if link is not None and is_raw else [])]
 
 
 def make_what_if(explainer: ExplainerLike, rows: Rows, n_inputs: int, budget: int) -> list[WhatIf] | str:

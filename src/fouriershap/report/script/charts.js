@@ -6,7 +6,7 @@ const GROUPS = ["#3a86d8", "#e58a1f", "#2a9d74", "#e5487f", "#9d6fd0", "#8d9a2b"
 const GREY = "#808b9c";
 const MOST_SHOWN = 15; // players in a chart
 const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
-const NARROW = 560; // pixels below which names are shorter
+const NARROW = 560; // pixels below which names have shorter lines
 const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
 const MARGIN = { l: 65, r: 20, t: 10, b: 45 };
 
@@ -52,14 +52,19 @@ function lineAxis(ticktext) {
 /** Margin and axis of a chart with a line per player. */
 function playerLines(report, players, id) {
   const narrow = isNarrow(id);
-  const yaxis = lineAxis(players.map((p) => chartText(report.data.players[p], narrow ? 12 : 20)));
-  return { margin: { ...MARGIN, l: narrow ? 100 : 150 }, yaxis, height: 80 + 26 * Math.max(players.length, 3) };
+  const yaxis = lineAxis(players.map((p) => chartLines(report.data.players[p], narrow ? 13 : 22)));
+  const line = 11 + 15 * countLines(yaxis.ticktext);
+  return { margin: { ...MARGIN, l: narrow ? 105 : 170 }, yaxis, height: 80 + line * Math.max(players.length, 3) };
 }
 
-/** The title of an axis of values, as long as there is room for. */
-function valueTitle(report, id, what, output = report.output) {
+/** The title of an axis, in lines as long as there is room for. */
+function axisTitle(id, text, width = 60) {
   const narrow = isNarrow(id);
-  return { text: chartText(report.valueText(output, what), narrow ? 40 : 60), font: { size: narrow ? 11 : 13 } };
+  return { text: chartLines(text, narrow ? Math.min(width, 34) : width), font: { size: narrow ? 11 : 13 } };
+}
+
+function valueTitle(report, id, what, output = report.output) {
+  return axisTitle(id, report.valueText(output, what));
 }
 
 /** Error bars of plotly from the ends of intervals. */

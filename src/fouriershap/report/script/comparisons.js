@@ -1,6 +1,7 @@
 // Mean SHAP values of groups of rows: why the mean prediction changed, and how cohorts differ.
 
 const MOST_BESIDE = 4; // groups as bars beside each other; more are lines
+const MOST_PANELS = 8;
 
 /** A result of an analysis with its own part of the page. */
 class Part {
@@ -52,11 +53,14 @@ class Comparison extends Part {
   draw() {
     const { report, part, name } = this;
     const base = this.arrays.base[this.output];
-    const label = shorten(report.label(this.output), 60);
-    const after = part.groups.map((group, g) => `${group ? `${shorten(group, 40)}: ` : ""}${format(this.mean(g))} (${count(part.n_rows[g], "row")})`);
+    const label = shorten(report.label(this.output));
+    const after = part.groups.map((group, g) => `${group ? `${shorten(group)}: ` : ""}${format(this.mean(g))} (${count(part.n_rows[g], "row")})`);
     const arrow = part.groups.length === 1 ? ` → ${after[0]}` : `; ${after.slice(0, MOST_BESIDE).join(", ")}${after.length > MOST_BESIDE ? ", …" : ""}`;
     byId(`${name}-means`).textContent = `Mean ${label}: ${format(base)} in the background${arrow}`;
-    if (part.groups.length > MOST_BESIDE) this.#lines();
+    const many = part.groups.length > MOST_BESIDE;
+    byId(`${name}-scale`).hidden = !many;
+    byId(`${name}-scale`).textContent = `${report.valueText(this.output, "Mean SHAP value")} of the ${MOST_PANELS} features that differ most; all panels have one scale.`;
+    if (many) this.#lines();
     else this.#bars();
     fillTable(byId(`${name}-table`), ...this.table());
   }
@@ -70,7 +74,7 @@ class Comparison extends Part {
       const between = (pair) => (pair ? `<br>${signed(pair[0])} to ${signed(pair[1])}` : "");
       const color = part.groups.length > 1 ? GROUPS[g] : x.map((value) => (value >= 0 ? GROUPS[3] : GROUPS[0]));
       return bars({
-        name: chartText(this.groupName(g), 40),
+        name: chartLines(this.groupName(g), 40),
         x,
         y: players.map((_, rank) => rank),
         error_x: errorBars(x, ends),
@@ -85,27 +89,39 @@ class Comparison extends Part {
     draw(`${name}-chart`, traces, { margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend: LEGEND });
   }
 
-  /** A line per player over the groups, which usually are periods. */
+  /** A panel per player, with a line over the groups, which usually are periods; all on one scale. */
   #lines() {
     const { report, part, name } = this;
-    const players = this.ranking().slice(0, GROUPS.length - 1);
+    const id = `${name}-chart`;
+    const columns = isNarrow(id) ? 1 : 2;
+    const players = this.ranking().slice(0, MOST_PANELS);
+    const nLines = Math.ceil(players.length / columns);
+    const every = Math.ceil(part.groups.length / 4);
+    const shown = part.groups.map((_, g) => g).filter((g) => g % every === 0);
+    const [margin, panel] = [{ ...MARGIN, t: 10, b: 20 }, 175];
+    const layout = { height: margin.t + margin.b + panel * nLines, margin, hovermode: "closest", annotations: [] };
     const traces = players.map((p, k) => {
       const y = part.groups.map((_, g) => this.at("values", g, p));
+      const axis = k ? String(k + 1) : "";
+      const [left, top] = [(k % columns) / columns, 1 - Math.floor(k / columns) / nLines];
+      const domain = [left + (k % columns ? 0.05 : 0), left + 1 / columns - (columns > 1 && k % columns === 0 ? 0.02 : 0)];
+      const ticktext = shown.map((g) => chartLines(part.groups[g], 14));
+      layout[`xaxis${axis}`] = { domain, anchor: `y${axis}`, tickvals: shown, ticktext, tickangle: 0, tickfont: { size: 11 }, fixedrange: true, zeroline: false };
+      layout[`yaxis${axis}`] = { domain: [top - 0.74 / nLines, top - 0.2 / nLines], anchor: `x${axis}`, fixedrange: true, nticks: 4, ...(k ? { matches: "y" } : {}) };
+      const title = chartLines(report.data.players[p], 36, 2);
+      layout.annotations.push({ text: `<b>${title}</b>`, align: "left", x: domain[0], y: top - 0.18 / nLines, xref: "paper", yref: "paper", xanchor: "left", yanchor: "bottom", showarrow: false });
       return dots({
         mode: "lines+markers",
-        name: chartText(report.data.players[p], 24),
+        xaxis: `x${axis}`,
+        yaxis: `y${axis}`,
         x: part.groups.map((_, g) => g),
         y,
-        error_y: { ...errorBars(y, part.groups.map((_, g) => this.ends(g, p))), color: GROUPS[k], thickness: 1 },
-        line: { color: GROUPS[k] },
+        error_y: errorBars(y, part.groups.map((_, g) => this.ends(g, p))),
+        line: { color: GROUPS[0] },
         hovertext: part.groups.map((group, g) => `${chartText(report.data.players[p], 60)}<br>${chartText(group, 40)}: ${signed(y[g])}`),
       });
     });
-    const every = Math.ceil(part.groups.length / (isNarrow(`${name}-chart`) ? 6 : 16));
-    const shown = part.groups.map((_, g) => g).filter((g) => g % every === 0);
-    const xaxis = { tickvals: shown, ticktext: shown.map((g) => chartText(part.groups[g], 14)), fixedrange: true, automargin: true };
-    const yaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
-    draw(`${name}-chart`, traces, { height: 420, margin: { ...MARGIN, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend: LEGEND, hovermode: "closest" });
+    draw(id, traces, layout);
   }
 
   /** Header and lines of the table. */

@@ -21,12 +21,12 @@ function drawDependence(report) {
     customdata: members,
     marker: { size: 6, opacity: 0.75, ...(color ? { color } : marker) },
   }));
-  const xaxis = { title: { text: chartText(input.name, 60) }, fixedrange: true, zeroline: false, automargin: true };
+  const xaxis = { title: axisTitle("dependence", input.name), fixedrange: true, zeroline: false, automargin: true };
   if (input.labels) {
     xaxis.tickvals = input.labels.slice(0, 60).map((_, k) => k);
-    xaxis.ticktext = input.labels.slice(0, 60).map((label) => chartText(label, 16));
+    xaxis.ticktext = input.labels.slice(0, 60).map((label) => chartLines(label, 16));
   }
-  const yaxis = { title: { text: `SHAP value of ${chartText(report.data.players[input.player], 24)}` }, automargin: true, fixedrange: true };
+  const yaxis = { title: axisTitle("dependence", `SHAP value of ${report.data.players[input.player]}`, 44), automargin: true, fixedrange: true };
   draw("dependence", traces, { height: 400, margin: MARGIN, xaxis, yaxis, hovermode: "closest", showlegend: legend, legend: LEGEND });
 }
 
@@ -36,7 +36,7 @@ function dependenceColours(report, colour, rows) {
   if (!labels) {
     const known = rows.filter((r) => !Number.isNaN(report.value(r, colour)));
     const missing = rows.filter((r) => Number.isNaN(report.value(r, colour)));
-    const bar = { title: { text: chartText(name, 24), side: "right" }, thickness: 10, outlinewidth: 0 };
+    const bar = { title: { text: chartLines(name, 50), side: "right" }, thickness: 10, outlinewidth: 0 };
     const marker = { color: known.map((r) => report.value(r, colour)), colorscale: SCALE, colorbar: bar };
     return { groups: [{ name: MISSING, members: missing, color: GREY }, { name: "", members: known }], legend: false, marker };
   }
@@ -47,7 +47,7 @@ function dependenceColours(report, colour, rows) {
     members.get(text).push(r);
   }
   const sorted = [...members].sort((a, b) => b[1].length - a[1].length);
-  const groups = sorted.slice(0, GROUPS.length - 1).map(([text, mine], k) => ({ name: chartText(text, 20), members: mine, color: GROUPS[k] }));
+  const groups = sorted.slice(0, GROUPS.length - 1).map(([text, mine], k) => ({ name: chartLines(text, 30), members: mine, color: GROUPS[k] }));
   const rest = sorted.slice(GROUPS.length - 1).flatMap(([, mine]) => mine);
   if (rest.length) groups.push({ name: "others", members: rest, color: GREY });
   return { groups, legend: true, marker: {} };

@@ -5,8 +5,8 @@ const MOST_REASONS = 5;
 /** The sentence of a reason: the caller's, or "feature = value". */
 function sentence(report, player, text, contribution) {
   const name = report.data.players[player];
-  const parts = report.data.sentences?.[player];
-  if (!parts) return `${shorten(name, 100)} = ${shorten(text, 100)}`;
+  const parts = report.data.sentences?.[player][contribution < 0 ? 1 : 0];
+  if (!parts) return `${name} = ${text}`;
   const fields = { feature: () => name, value: () => text, contribution: (form) => numberAs(contribution, form) };
   return parts.map(([before, field, form]) => before + (field ? fields[field](form) : "")).join("");
 }
@@ -43,16 +43,16 @@ class OneRow {
 
   #title(row, output) {
     const { report } = this;
-    const which = `Row ${shorten(report.rowName(row), 40)}`;
-    return report.data.first_raw ? `${which}, ${shorten(report.label(output), 40)}` : which;
+    const which = `Row ${shorten(report.rowName(row))}`;
+    return report.data.first_raw ? `${which}, ${shorten(report.label(output))}` : which;
   }
 
   #words(row, values) {
     const { report } = this;
     const outputs = report.data.first_raw ? [report.output, this.#beside()] : [report.output];
-    const told = outputs.map((output) => `${shorten(report.label(output), 60)} ${outputs.length > 1 ? format(values.prediction(output)) : report.predictionText(values, output)}`);
+    const told = outputs.map((output) => `${shorten(report.label(output))} ${outputs.length > 1 ? format(values.prediction(output)) : report.predictionText(values, output)}`);
     const actual = report.actualText(row);
-    return `Row ${shorten(report.rowName(row), 60)}: ${told.join(", ")}${actual === null ? "" : `; observed: ${shorten(actual, 60)}`}`;
+    return `Row ${shorten(report.rowName(row))}: ${told.join(", ")}${actual === null ? "" : `; observed: ${shorten(actual)}`}`;
   }
 
   /** The same output on the other scale: probability beside margin. */
@@ -95,7 +95,7 @@ class OneRow {
     const difference = (p) => values.at(p, output) - theirs.at(p, output);
     const players = playersBySize(report, [{ at: difference }, output]);
     const shown = players.slice(0, MOST_SHOWN);
-    const names = [report.row, other].map((row) => shorten(report.rowName(row), 24));
+    const names = [report.row, other].map((row) => shorten(report.rowName(row)));
     const inputs = [report.original(), report.original(other)];
     const digits = decimals(Math.abs(difference(players[0])) || 1);
     const heads = ["feature", ...names, ...names.map((name) => `SHAP of ${name}`), "difference"];
@@ -109,7 +109,7 @@ class OneRow {
     if (players.length > MOST_SHOWN) lines.push([count(players.length - MOST_SHOWN, "other"), "", "", ...others.map(rest)]);
     fillTable(byId("comparison-table"), heads, lines);
     const [now, then] = [values.prediction(output), theirs.prediction(output)];
-    byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output), 60)}: ${signed(now - then)}, split over the features below.`;
+    byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output))}: ${signed(now - then)}, split over the features below.`;
   }
 
   /** What raised and what lowered the output, the strongest first. */
@@ -127,7 +127,7 @@ class OneRow {
         return item;
       });
       byId(id).replaceChildren(...(items.length ? items : [element("li", "nothing", { class: "none" })]));
-      byId(`${id}-title`).textContent = `What ${id} the ${shorten(report.label(), 60)}`;
+      byId(`${id}-title`).textContent = `What ${id} the ${shorten(report.label())}`;
       const rest = mine.length - items.length;
       byId(`${id}-rest`).textContent = rest > 0 ? `and ${count(rest, "smaller one")}` : "";
     }

@@ -26,7 +26,7 @@ function drawCalibration(report) {
   const k = report.output >= report.data.first_raw ? report.output - report.data.first_raw : report.output;
   const all = Array.from({ length: 10 }, (_, b) => report.arrays.calibration.subarray((k % nClasses) * 50 + 5 * b, (k % nClasses) * 50 + 5 * b + 5));
   const bins = all.filter((bin) => bin[4] > 0);
-  const name = shorten(report.data.actual.labels[nClasses === 1 ? 1 : k], 40);
+  const name = shorten(report.data.actual.labels[nClasses === 1 ? 1 : k]);
   const observed = bins.map((bin) => bin[1]);
   const line = dots({
     mode: "lines+markers",
@@ -37,8 +37,8 @@ function drawCalibration(report) {
     line: { color: GROUPS[0] },
     marker: { color: GROUPS[0], size: 8 },
   });
-  const axis = (text) => ({ title: { text }, range: [-0.03, 1.03], tickformat: ".0%", fixedrange: true, zeroline: false });
-  const axes = { xaxis: axis(`predicted probability of ${chartText(name, 24)}`), yaxis: axis(`share of ${chartText(name, 16)}`) };
+  const axis = (text, width) => ({ title: axisTitle("performance-chart", text, width), range: [-0.03, 1.03], tickformat: ".0%", fixedrange: true, zeroline: false });
+  const axes = { xaxis: axis(`predicted probability of ${name}`, 60), yaxis: axis(`share of ${name}`, 40) };
   draw("performance-chart", [{ ...DIAGONAL, x: [0, 1], y: [0, 1] }, line], { ...SQUARE, ...axes });
   byId("performance-caption").textContent = "Calibration: rows in ten groups by their prediction, with 95 % intervals. On the dotted line, observed shares equal predictions.";
 }

@@ -37,7 +37,7 @@ class RowTable {
     const lower = wanted.toLowerCase();
     const row = exact >= 0 ? exact : names.findIndex((name) => name.toLowerCase().startsWith(lower));
     const sampled = report.nRows < report.data.n_rows ? ` among the ${count(report.nRows, "row")} of this page` : "";
-    byId("find-answer").textContent = row < 0 ? `There is no row “${shorten(wanted, 40)}”${sampled}.` : "";
+    byId("find-answer").textContent = row < 0 ? `There is no row “${shorten(wanted)}”${sampled}.` : "";
     if (row < 0) return;
     byId("search").value = "";
     this.find(row);
@@ -85,7 +85,8 @@ class RowTable {
       const sorted = this.sortBy?.column === column ? this.sortBy.sign : 0;
       const head = element("th", "", { scope: "col", "aria-sort": sorted ? (sorted > 0 ? "ascending" : "descending") : "none" });
       const mark = sorted ? (sorted > 0 ? " ↑" : " ↓") : "";
-      const button = head.appendChild(element("button", shorten(name, 40) + mark, { type: "button", title: shorten(name, 300), "data-key": `sort ${column}` }));
+      const button = head.appendChild(element("button", "", { type: "button", "data-key": `sort ${column}` }));
+      writeName(button, shorten(name) + mark);
       button.addEventListener("click", () => {
         this.sortBy = { column, sign: sorted > 0 ? -1 : 1 };
         this.sort();
@@ -106,7 +107,7 @@ class RowTable {
     const { report } = this;
     const cell = element("td");
     if (row === report.row) return cell;
-    const name = shorten(report.rowName(row), 60);
+    const name = shorten(report.rowName(row));
     const button = cell.appendChild(element("button", "compare", { type: "button", "aria-label": `Compare with row ${name}`, "aria-pressed": String(row === report.other), "data-key": `compare ${row}` }));
     button.addEventListener("click", () => this.onCompare(row === report.other ? null : row));
     return cell;
@@ -121,17 +122,17 @@ class RowTable {
     table.tHead.replaceChildren(this.#header());
     const lines = this.found.slice(this.page * PAGE, (this.page + 1) * PAGE).map((row) => {
       const line = element("tr", "", row === report.row ? { class: "chosen", "aria-current": "true" } : {});
-      const button = element("button", shorten(report.rowName(row), 30), { type: "button", "aria-label": `Show row ${shorten(report.rowName(row), 60)}`, "data-key": `show ${row}` });
+      const button = element("button", shorten(report.rowName(row)), { type: "button", "aria-label": `Show row ${shorten(report.rowName(row))}`, "data-key": `show ${row}` });
       button.addEventListener("click", () => this.onChoose(row));
       line.append(element("td"));
       line.firstChild.append(button);
       if (report.nRows > 1) line.append(this.#compareCell(row));
       line.append(element("td", format(report.stored(row).prediction(report.output))));
-      if (report.data.actual) line.append(element("td", shorten(report.actualText(row), 40)));
+      if (report.data.actual) line.append(element("td", shorten(report.actualText(row))));
       for (const column of this.columns) {
         const value = report.value(row, column);
         const text = report.text(column, value);
-        line.append(element("td", shorten(text, 60), Number.isNaN(value) ? { class: "missing" } : { title: shorten(text, 300) }));
+        line.append(element("td", shorten(text), Number.isNaN(value) ? { class: "missing" } : {}));
       }
       return line;
     });

@@ -66,6 +66,7 @@ function asJson(report, comparisons, sets) {
   const whole = {
     title: data.title,
     ...data.versions,
+    record: Object.fromEntries(data.record),
     facts: Object.fromEntries(data.facts),
     meaning: data.meaning,
     notes: data.notes,

@@ -24,8 +24,8 @@ class Sets extends Part {
 
   /** The names beside a bar: below each other where there is little room. */
   tick(set, narrow) {
-    const names = this.part.players[set].map((p) => chartText(this.report.data.players[p], narrow ? 17 : 40));
-    return narrow ? names.join(" ×<br>") : chartText(this.nameOf(set, 14), 46);
+    if (!narrow) return chartLines(this.nameOf(set), 44);
+    return this.part.players[set].map((p) => chartLines(this.report.data.players[p], 17)).join(" ×<br>");
   }
 
   /** Sets, the strongest in the chosen output first. */
@@ -35,10 +35,10 @@ class Sets extends Part {
 
   draw() {
     const { report, part } = this;
-    const sets = this.ranking().slice(0, MOST_SETS);
+    const narrow = isNarrow("sets");
+    const sets = this.ranking().slice(0, narrow ? MOST_SETS / 2 : MOST_SETS);
     fillTable(byId("sets-table"), ...this.table());
     if (!sets.length) return;
-    const narrow = isNarrow("sets");
     const sizes = [...new Set(part.players.map((players) => players.length))].sort((a, b) => a - b);
     const traces = sizes.map((size, colour) => {
       const mine = sets.map((set, rank) => [set, rank]).filter(([set]) => part.players[set].length === size);
@@ -53,8 +53,8 @@ class Sets extends Part {
     });
     const yaxis = lineAxis(sets.map((set) => this.tick(set, narrow)));
     const xaxis = { title: valueTitle(report, "sets", "mean |value|", this.shown), fixedrange: true, zeroline: false, rangemode: "tozero" };
-    const margin = { ...MARGIN, l: narrow ? 150 : 300, t: 34 };
-    const line = narrow ? 10 + 15 * Math.max(...sizes) : 26;
+    const margin = { ...MARGIN, l: narrow ? 150 : 330, t: 34 };
+    const line = 11 + 15 * countLines(yaxis.ticktext);
     const height = 110 + line * Math.max(sets.length, 3);
     draw("sets", traces, { margin, xaxis, yaxis, height, bargap: 0.35, barmode: "overlay", showlegend: true, legend: LEGEND });
   }

@@ -8,10 +8,13 @@ function showGlance(report) {
   facts.splice(2, 0, ["Rows", nRows < data.n_rows ? `${data.n_rows.toLocaleString("en")} explained, ${nRows.toLocaleString("en")} of them here` : `${data.n_rows.toLocaleString("en")} explained`]);
   const base = new Values(report, new Float64Array(report.nPlayers * report.nOutputs), 0, report.nOutputs);
   if (data.outputs.length === 1) facts.splice(3, 0, ["Expected value", report.predictionText(base)]);
-  else facts.splice(3, 0, ["Expected values", data.outputs.slice(0, 12).map((output, k) => `${shorten(output.label, 40)}: ${format(data.expected[k])}`).join(", ")]);
-  for (const [term, text] of facts) {
-    const pair = byId("facts").appendChild(element("div"));
-    pair.append(element("dt", term), element("dd", shorten(text, 300)));
+  else facts.splice(3, 0, ["Expected values", data.outputs.slice(0, 12).map((output, k) => `${shorten(output.label)}: ${format(data.expected[k])}`).join(", ")]);
+  byId("record").hidden = !data.record.length;
+  for (const [id, pairs] of [["record", data.record], ["facts", facts]]) {
+    for (const [term, text] of pairs) {
+      const pair = byId(id).appendChild(element("div"));
+      pair.append(element("dt", term), element("dd", shorten(text, 3000)));
+    }
   }
   for (const text of data.meaning) byId("meaning").append(element("p", text));
   for (const text of data.notes) byId("notes").append(element("p", text, { class: "note" }));
@@ -21,11 +24,11 @@ function fillChoices(report) {
   const order = report.inputRanking();
   for (const [id, chosen] of [["dependence-x", order[0]], ["dependence-color", order[1] ?? order[0]]]) {
     const select = byId(id);
-    for (const i of order) select.append(element("option", shorten(report.data.inputs[i].name, 60), { value: i }));
+    for (const i of order) select.append(element("option", shorten(report.data.inputs[i].name), { value: i }));
     select.value = String(chosen);
     select.addEventListener("input", () => drawDependence(report));
   }
-  report.data.outputs.forEach((output, k) => byId("output").append(element("option", shorten(output.label, 60), { value: k })));
+  report.data.outputs.forEach((output, k) => byId("output").append(element("option", shorten(output.label), { value: k })));
   byId("output").value = String(report.output);
   byId("output-label").hidden = report.nOutputs === 1;
 }

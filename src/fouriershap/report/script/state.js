@@ -78,7 +78,7 @@ class Report {
   /** "SHAP value", with its unit if that is known. */
   valueText(output = this.output, what = "SHAP value") {
     const { scale } = this.data.outputs[output];
-    return scale ? `${what} (${shorten(scale, 40)})` : what;
+    return scale ? `${what} (${shorten(scale)})` : what;
   }
 
   value(row, input) {

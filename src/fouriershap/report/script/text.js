@@ -36,7 +36,8 @@ function fixed(number, digits, sign = false) {
   return (sign && number >= 0 ? "+" : "") + text.replaceAll("-", "−");
 }
 
-function shorten(text, length) {
+/** Names are shown whole; only what nobody reads is cut. */
+function shorten(text, length = 1000) {
   const characters = Array.from(text.slice(0, 4 * length));
   return characters.length > length ? characters.slice(0, length - 1).join("") + "…" : characters.join("");
 }
@@ -46,6 +47,22 @@ function chartText(text, length = 24) {
   return shorten(text, length).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\s/g, " ");
 }
 
+/** The same in lines of about `width` characters; hovering shows what does not fit into the last. */
+function chartLines(text, width = 22, most = 5) {
+  const lines = [""];
+  for (const word of shorten(text, width * most).split(/\s+|(?<=[_\-/.,;])/)) {
+    for (const part of word.match(new RegExp(`.{1,${width}}`, "gu")) ?? []) {
+      const last = lines.at(-1);
+      const joint = last && !/[_\-/.,;]$/.test(last) ? " " : "";
+      if (last && last.length + joint.length + part.length > width) lines.push(part);
+      else lines[lines.length - 1] = last + joint + part;
+    }
+  }
+  return lines.map((line) => chartText(line, width)).join("<br>");
+}
+
+const countLines = (texts) => Math.max(...texts.map((text) => text.split("<br>").length), 1);
+
 /** An element with text; never markup. */
 function element(tag, text = "", attributes = {}) {
   const made = document.createElement(tag);
@@ -54,17 +71,23 @@ function element(tag, text = "", attributes = {}) {
   return made;
 }
 
+/** Write a name that may be broken after underscores and the like. */
+function writeName(node, text) {
+  node.replaceChildren(...text.split(/(?<=[_\-/.])/).flatMap((part, i) => (i ? [element("wbr"), part] : [part])));
+  return node;
+}
+
 const byId = (id) => document.getElementById(id);
 
 /** A table of texts and numbers; the first column names the lines. */
 function fillTable(table, heads, lines) {
   table.replaceChildren();
   const head = table.createTHead().insertRow();
-  for (const text of heads) head.append(element("th", shorten(text, 60), { scope: "col" }));
+  for (const text of heads) head.append(writeName(element("th", "", { scope: "col" }), shorten(text)));
   const body = table.createTBody();
   for (const [first, ...cells] of lines) {
     const line = body.insertRow();
-    line.append(element("th", shorten(first, 80), { scope: "row", title: shorten(first, 300) }));
-    for (const cell of cells) line.append(element("td", typeof cell === "number" ? format(cell) : shorten(cell, 60)));
+    line.append(writeName(element("th", "", { scope: "row" }), shorten(first)));
+    for (const cell of cells) line.append(element("td", typeof cell === "number" ? format(cell) : shorten(cell)));
   }
 }

@@ -30,9 +30,8 @@ class Waterfall {
     steps.forEach((step, index) => {
       const { item, name, label, value, bar, number } = this.#item(index);
       item.className = step.kind;
-      label.textContent = shorten(step.name, 200);
-      value.textContent = step.text ? ` = ${shorten(step.text, 200)}` : "";
-      name.title = shorten(label.textContent + value.textContent, 400);
+      writeName(label, shorten(step.name));
+      value.textContent = step.text ? ` = ${shorten(step.text)}` : "";
       bar.style.left = `${place(Math.min(step.from, step.to))}%`;
       bar.style.width = step.kind === "total" ? "" : `${place(Math.max(step.from, step.to)) - place(Math.min(step.from, step.to))}%`;
       number.value = String(step.number);

@@ -14,17 +14,17 @@ class Control {
     this.input = input;
     this.box = element("div", "", { class: "control" });
     const head = this.box.appendChild(element("div", "", { class: "head" }));
-    head.append(element("label", shorten(input.name, 200), { for: `input-${index}`, title: shorten(input.name, 400) }));
+    head.append(writeName(element("label", "", { for: `input-${index}` }), shorten(input.name)));
     this.was = head.appendChild(element("span", "", { class: "was" }));
     this.edit = this.box.appendChild(element("div", "", { class: "edit" }));
-    const name = shorten(input.name, 100);
+    const name = shorten(input.name);
     if (input.labels) this.#choice(index, onChange);
     else this.#number(index, name, onChange);
   }
 
   #choice(index, onChange) {
     this.select = this.edit.appendChild(element("select", "", { id: `input-${index}` }));
-    this.input.labels.forEach((label, k) => this.select.append(element("option", shorten(label, 120), { value: k })));
+    this.input.labels.forEach((label, k) => this.select.append(element("option", shorten(label), { value: k })));
     if (this.input.missing) this.select.append(element("option", MISSING, { value: "" }));
     this.select.addEventListener("input", () => onChange(this.select.value === "" ? NaN : Number(this.select.value)));
   }
@@ -62,7 +62,7 @@ class Control {
   }
 
   show(value, text) {
-    this.was.textContent = `row: ${shorten(text, 60)}`;
+    this.was.textContent = `row: ${shorten(text)}`;
     const missing = Number.isNaN(value);
     if (this.select) {
       this.select.value = missing ? "" : String(value);
@@ -106,7 +106,7 @@ class WhatIf {
   #scale() {
     const { data } = this.report;
     if (!data.first_raw) return;
-    const [shown, raw] = [data.outputs[0].label, data.outputs[data.first_raw].label].map((label) => shorten(label, 60));
+    const [shown, raw] = [data.outputs[0].label, data.outputs[data.first_raw].label].map((label) => shorten(label));
     byId("what-if-scale").hidden = false;
     byId("what-if-scale").textContent = `The values here are those of the ${raw}, not of the ${shown} that the rest of the page explains. The prediction of the changed row is given on both scales.`;
   }
@@ -139,7 +139,7 @@ class WhatIf {
     const after = waterfallSteps(report, shap, output, report.edited, players, changed);
     const range = stepRange(before, after);
     this.edited.draw(changed.size ? "Changed" : "Unchanged", after, range);
-    this.original.draw(`Row ${shorten(report.rowName(report.row), 40)} as it is`, before, range);
+    this.original.draw(`Row ${shorten(report.rowName(report.row))} as it is`, before, range);
     this.#answer(shap, output);
     if (report.nRaw > 1) this.#outputs(shap);
   }
@@ -149,7 +149,7 @@ class WhatIf {
     const [now, was] = [shap.prediction(output), rowShap.prediction(output)];
     const strong = element("strong");
     strong.append(element("data", format(now), { value: now }));
-    const label = shorten(report.label(output), 60);
+    const label = shorten(report.label(output));
     const said = (values) => {
       const response = values.response(output - report.data.first_raw);
       return response === null ? "" : `, ${report.responseText(response)}`;
