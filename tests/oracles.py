@@ -123,9 +123,11 @@ def set_interactions(
     Shapley and Banzhaf: Grabisch and Roubens 1999; n-Shapley: Bordt and von Luxburg 2023, by their recursion; Taylor:
     Sundararajan et al. 2020; faithful: Tsai et al. 2023, by the weighted regression that defines it.
     """
-    if index == "FSII":
-        return _faithful(v, n_players, order)
+    if index in ("FSII", "FBII"):
+        return _faithful(v, n_players, order, is_banzhaf=index == "FBII")
     sets = [S for s in range(1, order + 1) for S in combinations(range(n_players), s)]
+    if index == "Moebius":
+        return {S: _derivative(v, S, 0) for S in sets}
     if index == "STII":
         return {S: _taylor(v, n_players, S, order) for S in sets}
     if index == "BII":
@@ -175,7 +177,9 @@ def _taylor(v: NDArray[Any], n_players: int, S: tuple[int, ...], order: int) -> 
     return total
 
 
-def _faithful(v: NDArray[Any], n: int, order: int) -> dict[tuple[int, ...], NDArray[np.float64]]:
+def _faithful(
+    v: NDArray[Any], n: int, order: int, is_banzhaf: bool = False
+) -> dict[tuple[int, ...], NDArray[np.float64]]:
     sets = [S for s in range(min(order, n) + 1) for S in combinations(range(n), s)]
     masks = np.array([sum(1 << i for i in S) for S in sets])
     coalitions = np.arange(1 << n)
@@ -188,7 +192,7 @@ def _faithful(v: NDArray[Any], n: int, order: int) -> dict[tuple[int, ...], NDAr
     normal = design[middle].T @ (weight[:, None] * design[middle])
     system = np.block([[normal, ends.T], [ends, np.zeros((2, 2))]])
     right = np.concatenate([design[middle].T @ (weight[:, None] * v[middle]), v[[0, -1]]])
-    found = np.linalg.lstsq(system, right, rcond=None)[0]
+    found = np.linalg.lstsq(design, v, rcond=None)[0] if is_banzhaf else np.linalg.lstsq(system, right, rcond=None)[0]
     missing = {S: np.zeros(v.shape[1]) for s in range(n + 1, order + 1) for S in combinations(range(n), s)}
     return {S: found[k] for k, S in enumerate(sets) if S} | missing
 

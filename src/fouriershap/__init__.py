@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._waves.waves import Waves
     from fouriershap.analysis.cohorts import Cohorts
+    from fouriershap.analysis.dependence import PartialDependence
     from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.effects import Effects
     from fouriershap.analysis.games import GameExplanation, explain_game
     from fouriershap.analysis.importance import Importance
     from fouriershap.analysis.interactions import Interactions
@@ -65,6 +67,7 @@ _HOMES = {
     "Candidate": "_blackbox.selection",
     "Cohorts": "analysis.cohorts",
     "Drift": "analysis.drift",
+    "Effects": "analysis.effects",
     "Explainer": "_explainers.explainer",
     "Fidelity": "_blackbox.fidelity",
     "GameExplanation": "analysis.games",
@@ -72,6 +75,7 @@ _HOMES = {
     "Interactions": "analysis.interactions",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
+    "PartialDependence": "analysis.dependence",
     "Plan": "_shapley.engine",
     "ProductExplainer": "_explainers.constructors",
     "Quality": "_shapley.engine",
@@ -113,6 +117,7 @@ __all__ = [
     "CostWarning",
     "DiskFullError",
     "Drift",
+    "Effects",
     "Explainer",
     "Fidelity",
     "FidelityWarning",
@@ -131,6 +136,7 @@ __all__ = [
     "ModelWarning",
     "NoiseWarning",
     "OutputColumn",
+    "PartialDependence",
     "Plan",
     "ProductExplainer",
     "Quality",

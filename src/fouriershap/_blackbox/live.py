@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb
@@ -194,6 +194,9 @@ class LiveEngine(BaseEngine):
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> InteractionEngine:
         raise InputError("interactions are computed from a representation: use explainer.fit(X).")
+
+    def partial_means(self, rows: Any, sets: Sequence[tuple[int, ...]], n_jobs: int = -1) -> Floats:
+        raise InputError("partial dependence is computed from a representation: use explainer.fit(X).")
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         return "the model is asked when rows come"

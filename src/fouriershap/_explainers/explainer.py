@@ -39,7 +39,9 @@ from fouriershap._shapley.engine import Engine, EngineInfo, Estimates, FidelityR
 from fouriershap._shapley.engine import check_additivity as check_sums
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 from fouriershap.analysis.cohorts import cohorts
+from fouriershap.analysis.dependence import partial_dependence
 from fouriershap.analysis.drift import drift
+from fouriershap.analysis.effects import effects
 from fouriershap.analysis.importance import importance
 from fouriershap.analysis.interactions import interactions
 from fouriershap.analysis.reasons import reasons
@@ -632,6 +634,8 @@ class Explainer:
     importance = importance
     cohorts = cohorts
     interactions = interactions
+    partial_dependence = partial_dependence
+    effects = effects
     reasons = reasons
     report = write_report
 

@@ -6,7 +6,7 @@ namespace fouriershap {
 namespace {
 
 constexpr int kFirstBits = 6;  // of the first pass of a transform; smaller tables are padded
-constexpr int kMostPoints = (kMostSlots + 2) / 2;
+constexpr int kMostPoints = kMostSlots + 2;
 
 inline int table_bits(int n_slots) { return n_slots < kFirstBits ? kFirstBits : n_slots; }
 

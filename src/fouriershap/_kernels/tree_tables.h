@@ -43,9 +43,9 @@ struct PatternShares {
   int64_t n_channels() const { return shares.rows ? shares.columns : 1; }
 };
 
-// Longer paths are left to `walk`. Quadrature with n nodes is exact up to degree 2n - 1.
+// Longer paths are left to `walk`. An index needs as many nodes as players at most (Gauss' rules half of them).
 constexpr int kMostPlayers = 16;
-constexpr int kMostNodes = kMostPlayers / 2;
+constexpr int kMostNodes = kMostPlayers;
 
 // Tables [first, last) are written to `values`, and `reached` of their leaves. T: float or double.
 template <class T>

@@ -111,6 +111,24 @@ class Pool:
         series = {name: self._frame[name][index[:, j]] for j, name in enumerate(self._frame.columns)}
         return nw.to_native(nw.from_dict(series))
 
+    def written(self, rows: Any, j: int, values: NDArray[np.float64]) -> Any:
+        """Return rows from `take` with numbers in column j."""
+        if self._frame is None:
+            rows = rows.astype(
+                np.result_type(rows.dtype, np.float64) if rows.dtype.kind in "biuf" else object
+            )
+            rows[:, j] = values
+            return rows
+        if hasattr(rows, "isetitem"):
+            rows = rows.copy()
+            rows.isetitem(j, values)
+            return rows
+        import narwhals as nw
+
+        name, backend = self._frame.columns[j], self._frame.implementation
+        column = nw.new_series(name, values, nw.Float64, backend=backend)
+        return nw.to_native(nw.from_native(rows, eager_only=True).with_columns(column))
+
     def numbers(self, j: int) -> NDArray[np.float64] | None:
         """Return column j as numbers, missing values as NaN; None if it holds labels."""
         if self._frame is None:

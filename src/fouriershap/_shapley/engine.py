@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -280,6 +280,12 @@ class Engine(Protocol):
         ``wanted``: keys of the sets (`set_keys`), None for all that occur.
         """
 
+    def partial_means(self, rows: NDArray[Any], sets: Sequence[tuple[int, ...]], n_jobs: int = -1) -> Floats:
+        """Return the mean output over the background where the players of a set come from a row.
+
+        (n_rows, n_sets, n_outputs), for sets of one or two players.
+        """
+
     def labelled(self, y: ArrayLike | None, n_rows: int) -> Engine:
         """Return the engine for rows with these labels: itself, where the output needs none and none are given."""
 
@@ -408,6 +414,9 @@ class WrappingEngine(BaseEngine):
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> InteractionEngine:
         return RecodedInteractions(self.inner.interactions(index, order, wanted, min_order), self.encode)
+
+    def partial_means(self, rows: NDArray[Any], sets: Sequence[tuple[int, ...]], n_jobs: int = -1) -> Floats:
+        return self.inner.partial_means(self.encode(rows), sets, n_jobs)
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         return self.inner.lookups(budget)

@@ -69,6 +69,13 @@ def _faithful(order: int, size: int, whole: int) -> Fraction:
     return sign * share * Fraction(comb(whole - 1, order), comb(whole + order - 1, order + size))
 
 
+def _faithful_banzhaf(order: int, size: int, whole: int) -> Fraction:
+    if whole <= order:
+        return Fraction(int(whole == size))
+    sign = -1 if (order - size) % 2 else 1
+    return Fraction(sign * comb(whole - size - 1, order - size), 2 ** (whole - size))
+
+
 # The Shapley and the Banzhaf interaction index (Grabisch and Roubens 1999), the same whatever the order.
 SII = InteractionIndex("SII", lambda _, size, whole: Fraction(1, whole - size + 1), adds_up=False)
 BII = InteractionIndex("BII", lambda _, size, whole: Fraction(1, 2 ** (whole - size)), adds_up=False)
@@ -78,7 +85,11 @@ KSII = InteractionIndex("k-SII", _n_shapley)
 STII = InteractionIndex("STII", _taylor)
 # Faithful Shapley (Tsai et al. 2023): the sum of effects up to the order that is nearest to the game.
 FSII = InteractionIndex("FSII", _faithful)
-INTERACTION_INDICES = {index.name: index for index in (KSII, STII, FSII, SII, BII)}
+# Faithful Banzhaf (Tsai et al. 2023): the nearest such sum where every coalition has the same weight.
+FBII = InteractionIndex("FBII", _faithful_banzhaf, adds_up=False)
+# Moebius coefficients (Harsanyi dividends): what a set adds to all of its subsets, with nobody else in.
+MOEBIUS = InteractionIndex("Moebius", lambda _, size, whole: Fraction(int(size == whole)), adds_up=False)
+INTERACTION_INDICES = {index.name: index for index in (KSII, STII, FSII, SII, BII, FBII, MOEBIUS)}
 
 
 def find_interaction_index(name: str) -> InteractionIndex:
@@ -122,7 +133,7 @@ class Index:
         return self.name
 
     def __reduce__(self) -> tuple[Callable[[str], Index], tuple[str]]:
-        return find_index, (self.name,)
+        return _index_of, (self.name,)
 
 
 def _gauss(n_points: int) -> tuple[Floats, Floats]:
@@ -135,6 +146,13 @@ def _lobatto(n_points: int) -> tuple[Floats, Floats, float]:
         return np.array([0.5]), np.array([2 / 3]), 1 / 6
     inner = 0.5 - 0.5 / np.sqrt(5)
     return np.array([inner, 1 - inner]), np.full(2, 5 / 12), 1 / 12
+
+
+def _extrapolate(n_points: int) -> tuple[Floats, Floats]:
+    """Return Chebyshev's points, and the weights that give a polynomial's value at 0: they grow like log(n_points)."""
+    angle = (np.arange(n_points) + 0.5) * np.pi / n_points
+    signs = np.where(np.arange(n_points) % 2, -1.0, 1.0)
+    return np.sin(angle / 2) ** 2, signs / (n_points * np.tan(angle / 2))
 
 
 def _beta(most: int) -> Floats:
@@ -170,6 +188,24 @@ BANZHAF = Index(
     mean_power=lambda exponent: float(exponent == 0),
 )
 INDICES = {index.name: index for index in (SHAPLEY, BANZHAF)}
+# Nobody else joins: t = 0, to which polynomials are extrapolated from points inside (0, 1). What a player adds to
+# the empty coalition is its partial dependence, so this index serves engines and is not one that users choose.
+MAIN_EFFECT = Index(
+    name="main effect",
+    adds_up=False,
+    interaction=MOEBIUS,
+    n_points=lambda n_players: max(1, n_players),
+    rule=_extrapolate,
+    lobatto=lambda _: (np.array([0.5]), np.array([0.0]), 0.0),
+    monomials=lambda most: np.repeat(np.eye(most + 1, 1), most + 1, axis=1),
+    mean_power=lambda _: 1.0,
+)
+
+
+
+
+def _index_of(name: str) -> Index:
+    return MAIN_EFFECT if name == MAIN_EFFECT.name else INDICES[name]
 
 
 def find_index(name: str) -> Index:

@@ -20,6 +20,7 @@ from fouriershap._shapley.engine import (
     Quality,
 )
 from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.means import PlayerSets
 from fouriershap._shapley.outputs.kinds import Output
 from fouriershap._shapley.sets import Keys, SumInteractions, sum_interactions
 
@@ -93,6 +94,9 @@ class SumEngine(BaseEngine):
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> SumInteractions:
         return sum_interactions([part.interactions(index, order, wanted, min_order) for part in self.parts])
+
+    def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
+        return np.asarray(np.sum([part.partial_means(rows, sets, n_jobs) for part in self.parts], axis=0))
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         found: list[PageLookup] = []

@@ -81,11 +81,16 @@ def check_engine(explainer: ExplainerLike, method: str) -> Engine:
             f"index={truncated_repr(engine.index.name)}. "
             "Use index='shapley'."
         )
-    if engine.output.needs_labels:
+    return check_predictions(explainer, method)
+
+
+def check_predictions(explainer: ExplainerLike, method: str) -> Engine:
+    """Return the engine; raise if it explains losses."""
+    if explainer.engine.output.needs_labels:
         raise InputError(
             f"{method} explains predictions, but this explainer has output='log_loss'. Use another output."
         )
-    return engine
+    return explainer.engine
 
 
 def background_of(explainer: ExplainerLike) -> Background | None:

@@ -41,7 +41,7 @@ class Interactions(AnalysisResult):
 
     Attributes
     ----------
-    index : {"k-SII", "STII", "FSII", "SII"}
+    index : {"k-SII", "STII", "FSII", "SII", "BII", "FBII", "Moebius"}
     order, min_order : int
         The most and the fewest players of a set.
     positions : tuple of tuples of int
@@ -219,9 +219,10 @@ def interactions(
     X : array or data frame, shape (n_rows, n_columns)
     order : int
         Most players of a set.
-    index : {"k-SII", "STII", "FSII", "SII"}
-        n-Shapley values, Shapley-Taylor, faithful Shapley, or the plain Shapley interaction index; the first three
-        add up to the prediction (see ``docs/interactions.md`` for which to choose).
+    index : {"k-SII", "STII", "FSII", "SII", "BII", "FBII", "Moebius"}
+        n-Shapley values, Shapley-Taylor, faithful Shapley, the plain Shapley interaction index, Banzhaf's, faithful
+        Banzhaf, or Moebius coefficients; the first three add up to the prediction (see ``docs/interactions.md`` for
+        which to choose).
     top_k : int, optional
         Only the strongest sets, by mean absolute value over the rows. If the values of all sets do not fit into memory,
         rows are processed in blocks, twice. None for all sets that interact.

@@ -99,6 +99,59 @@ def side_by_side(
     return _finish(ax, title)
 
 
+def stacked_bars(
+    names: tuple[str, ...], parts: dict[str, Floats], top_k: int, title: str, ax: Any = None
+) -> Any:
+    """Draw horizontal bars of parts that add up, the largest sum on top."""
+    total = np.sum([*parts.values()], axis=0)
+    shown = np.argsort(-total, kind="stable")[: check_int("top_k", top_k)]
+    ax = _make_axes(ax, 6.4, 1.2 + 0.36 * len(shown))
+    place, start = np.arange(len(shown))[::-1], np.zeros(len(shown))
+    for colour, (label, values) in zip(COLOURS, parts.items(), strict=False):
+        ax.barh(place, values[shown], left=start, color=colour, height=0.62, alpha=0.85, label=label)
+        start = start + values[shown]
+    ax.set_yticks(place, [names[k] for k in shown])
+    ax.axvline(0, color="#444444", lw=0.8)
+    ax.legend(fontsize=8, frameon=False, loc="lower right")
+    return _finish(ax, title)
+
+
+def curve(
+    name: str, grid: NDArray[Any], values: Floats, individual: Floats | None, mean: float, ax: Any = None
+) -> Any:
+    """Draw values over a grid of numbers as a line, of labels as bars from the mean; individual rows behind it."""
+    ax = _make_axes(ax, 6.0, 3.8)
+    place = grid if grid.dtype.kind == "f" else np.arange(len(grid))
+    if individual is not None:
+        alpha = min(1.0, max(0.05, 10 / max(len(individual), 1)))
+        ax.plot(place, individual.T, color=MUTED, lw=0.7, alpha=alpha)
+    ax.axhline(mean, color="#444444", lw=0.8, ls=":")
+    if grid.dtype.kind == "f":
+        ax.plot(place, values, color=NEGATIVE, lw=2)
+    else:
+        ax.bar(place, values - mean, bottom=mean, color=NEGATIVE, width=0.62, alpha=0.85)
+        ax.set_xticks(place, [_label(each) for each in grid], rotation=30, ha="right", rotation_mode="anchor")
+    ax.set_xlabel(name)
+    return _finish(ax, "mean output")
+
+
+def value_map(names: tuple[str, ...], grid: tuple[NDArray[Any], ...], values: Floats, ax: Any = None) -> Any:
+    """Draw values (n_first, n_second) over two grids as colours."""
+    ax = _make_axes(ax, 5.6, 4.4)
+    places = [each if each.dtype.kind == "f" else np.arange(len(each)) for each in grid]
+    image = ax.pcolormesh(*places, values.T, shading="nearest", cmap="viridis")
+    for axis, each, place, name in zip((ax.xaxis, ax.yaxis), grid, places, names, strict=True):
+        axis.set_label_text(name)
+        if each.dtype.kind != "f":
+            axis.set_ticks(place, [_label(label) for label in each])
+    ax.figure.colorbar(image, ax=ax)
+    return _finish(ax, "mean output")
+
+
+def _label(value: Any) -> str:
+    return "missing" if value is None or value != value else str(value)
+
+
 def _make_axes(ax: Any, width: float, height: float) -> Any:
     """Return the caller's axes, or new ones."""
     if ax is not None:

@@ -119,7 +119,7 @@ def interactions(
     output: Output = None,
     background: Background = None,
     order: Annotated[int, typer.Option(min=1, help="Most players of a set.")] = 3,
-    index: Annotated[str, typer.Option(help="k-SII, STII, FSII or SII.")] = "k-SII",
+    index: Annotated[str, typer.Option(help="k-SII, STII, FSII, SII, BII, FBII or Moebius.")] = "k-SII",
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="Number of the strongest sets.")] = 20,
     min_order: Annotated[int, typer.Option(min=1, help="Fewest players of a set.")] = 1,
     plot: Plot = None,

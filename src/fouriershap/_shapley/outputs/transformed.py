@@ -38,6 +38,7 @@ from fouriershap._shapley.engine import (
     WrappingEngine,
 )
 from fouriershap._shapley.indices import InteractionIndex
+from fouriershap._shapley.means import PlayerSets, means_by_definition
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
 from fouriershap._shapley.outputs.sampled import Task, sample_values
 from fouriershap._shapley.outputs.slopes import find_channels, slope
@@ -110,6 +111,10 @@ class TransformedOutput(WrappingEngine):
         if device != "cpu":
             raise InputError(f"device={truncated_repr(device)} is for output='raw' only; use device='cpu'.")
         return self
+
+    def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
+        """Return means of the output itself, whatever is explained of it."""
+        return means_by_definition(self.predict, rows, self._rows, self.inner.player, sets, n_jobs)
 
     def build(self, n_jobs: int = -1) -> None:
         """Build nothing: these outputs have no tables."""

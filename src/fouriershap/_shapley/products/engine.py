@@ -25,6 +25,7 @@ from fouriershap._shapley.engine import (
     Quality,
 )
 from fouriershap._shapley.indices import Index, InteractionIndex, find_index
+from fouriershap._shapley.means import PlayerSets
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, Raw
 from fouriershap._shapley.products.components import Pairs, compile_pairs
 from fouriershap._shapley.products.lookups import LinearLookup, WaveLookup
@@ -33,12 +34,20 @@ from fouriershap._shapley.products.model import (
     ProductSum,
     WeightedRows,
     by_blocks,
+    product_means,
     rows_per_block,
     weighted_rows,
 )
 from fouriershap._shapley.products.strategy import Additive, Strategy
 from fouriershap._shapley.products.subsets import MOST_NUMBERS, MOST_PLAYERS, Subsets, compile_subsets
-from fouriershap._shapley.sets import Keys, QuickInteractions, all_pairs, key_pairs, no_higher_orders
+from fouriershap._shapley.sets import (
+    Keys,
+    QuickInteractions,
+    all_pairs,
+    key_pairs,
+    lost_background,
+    no_higher_orders,
+)
 from fouriershap._waves.products import Products
 from fouriershap._waves.waves import Waves
 
@@ -205,6 +214,16 @@ class ProductEngine(ModelEngine):
             is_additive = isinstance(self.strategy, Additive)
             wanted = np.empty(0, dtype=np.int64) if is_additive else all_pairs(self.n_players)
         return ProductPairs(self, wanted)
+
+    def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
+        del n_jobs  # matrix products
+        if self.background is None:
+            raise lost_background()
+        others = weighted_rows(self.background.rows, self.background.weights)
+        change = self.model.additive(rows) - self.centre
+        members = [list(players) for players in sets]
+        out = np.stack([change[:, players].sum(axis=1) for players in members], axis=1)
+        return out + self.expected + product_means(self.model, rows, others, members)
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         del budget  # these are small

@@ -119,6 +119,39 @@ def other_products(factors: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
+def product_means(
+    model: ProductSum, rows: NDArray[Any], background: WeightedRows, sets: list[list[int]]
+) -> Floats:
+    """Return how far the mean of the products is from that of the background, where sets of players come from rows.
+
+    (n_rows, n_sets, n_outputs). The means of the products of all other players are taken once, over the whole
+    background.
+    """
+    coefficients = np.conj(as_complex(model.coefficients))
+    out = np.zeros((len(rows), len(sets), model.n_outputs))
+    if not coefficients.shape[1]:
+        return out
+    near, whole = (
+        np.zeros((len(sets), coefficients.shape[1]), complex),
+        np.zeros(coefficients.shape[1], complex),
+    )
+    for part in blocks(model, background.rows):
+        numbers, share = as_complex(model.factors(background.rows[part])), background.weights[part]
+        whole += share @ numbers.prod(axis=1)
+        others = other_products(numbers)
+        for k, players in enumerate(sets):
+            one = len(players) == 1
+            near[k] += share @ (
+                others[:, players[0]] if one else np.delete(numbers, players, axis=1).prod(axis=1)
+            )
+    for part in blocks(model, rows):
+        numbers = as_complex(model.factors(rows[part]))
+        for k, players in enumerate(sets):
+            change = numbers[:, players].prod(axis=1) * near[k] - whole
+            out[part, k] = (change @ coefficients.T).real
+    return out
+
+
 def rows_per_block(model: ProductSum) -> int:
     """Return how many rows' factors are held at a time."""
     each = max(model.n_players * max(int(model.coefficients[0].size), model.n_outputs), 1)

@@ -26,6 +26,7 @@ from fouriershap._shapley.engine import (
     Quality,
 )
 from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.means import PlayerSets, means_by_definition
 from fouriershap._shapley.outputs.kinds import Output
 from fouriershap._shapley.policy import Memo
 from fouriershap._shapley.products.engine import (
@@ -187,6 +188,9 @@ class RidgeEngine(ModelEngine):
         if not self.are_own_pairs(index, order, min_order):
             raise no_higher_orders()
         return RidgePairs(self, all_pairs(self.n_players) if wanted is None else wanted, wanted)
+
+    def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
+        return means_by_definition(self.predict, rows, self.background, self.player, sets, n_jobs)
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         del budget

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.parallel import for_each_block
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
-from fouriershap._shapley.indices import SHAPLEY, Index, InteractionIndex, find_index
+from fouriershap._shapley.indices import MAIN_EFFECT, SHAPLEY, Index, InteractionIndex, find_index
 from fouriershap._shapley.jax import put_tables
+from fouriershap._shapley.means import PlayerSets, means_by_effects
 from fouriershap._shapley.outputs.kinds import Raw
 from fouriershap._shapley.policy import LastPairs
-from fouriershap._shapley.sets import InteractionEngine, Keys
+from fouriershap._shapley.sets import InteractionEngine, Keys, lost_background
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile_terms, cover_within
 from fouriershap._shapley.spectrum.direct import add_differences, add_direct
 from fouriershap._shapley.spectrum.interactions import SpectrumPairs, make_spectrum_pairs, make_spectrum_sets
@@ -101,6 +103,16 @@ class SpectrumEngine(BaseEngine):
             return self._pairs(wanted)
         settings = (self.kept_rows, self.weights, index, order, wanted, min_order)
         return make_spectrum_sets(self.terms, *settings)
+
+    def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
+        if not len(self.kept_rows):
+            raise lost_background()
+        return means_by_effects(self._main_effects, rows, sets, n_jobs)
+
+    @cached_property
+    def _main_effects(self) -> SpectrumEngine:
+        settings = (self.kept_rows, self.weights, self.memory, None, "auto", MAIN_EFFECT)
+        return compile_spectrum(self.terms, *settings)
 
     def _pairs(self, wanted: Keys | None) -> SpectrumPairs:
         def make() -> SpectrumPairs:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs, enter, for_each_block, warn_if_long
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
-from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.indices import MAIN_EFFECT, Index, InteractionIndex
 from fouriershap._shapley.lookups import TableLookup, table_lookup
+from fouriershap._shapley.means import PlayerSets, means_by_effects
 from fouriershap._shapley.outputs.kinds import Output, Raw
 from fouriershap._shapley.policy import BuildPolicy, LastPairs
-from fouriershap._shapley.sets import InteractionEngine, Keys
+from fouriershap._shapley.sets import InteractionEngine, Keys, lost_background
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.choice import WORTH_THREADS, Choice
@@ -378,6 +379,19 @@ class TreeEngine(BaseEngine):
         if not self.are_own_pairs(index, order, min_order):
             return make_sets(self.model, self.tree_background, index, order, wanted, min_order)
         return self._pairs(wanted)
+
+    def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
+        if self.tree_background.is_lost:
+            raise lost_background()
+        return means_by_effects(self._main_effects, rows, sets, n_jobs)
+
+    @cached_property
+    def _main_effects(self) -> TreeEngine:
+        """The same trees and background with the values that partial dependence is made of, in double precision."""
+        model = replace(self.model, index=MAIN_EFFECT, dtype=np.dtype(np.float64))
+        layout = self._layout if self.compiled is None else self.compiled.layout
+        background = replace(self.tree_background, model=model)
+        return TreeEngine(model, background, expected=self.expected, layout=layout)
 
     def _pairs(self, wanted: Keys | None) -> TreePairs:
         def make() -> TreePairs:

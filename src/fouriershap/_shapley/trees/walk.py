@@ -144,7 +144,8 @@ class WalkTrees(Frozen):
 
     def paths(self, index: Index) -> kernels.walk.Paths:
         """Return what the path-dependent kernels need of an index."""
-        n_points = np.maximum(4 * ((self.tree_players + 7) // 8), 4).astype(np.int32)
+        needed = [index.n_points(n) for n in self.tree_players.tolist()]
+        n_points = np.array([4 * -(-n // 4) for n in needed], dtype=np.int32)
         sizes, which = np.unique(n_points, return_inverse=True)
         start = np.concatenate([[0], np.cumsum(sizes)])[which].astype(np.int64)
         t, weights = zip(*(points(index, n) for n in sizes.tolist()), strict=True)
