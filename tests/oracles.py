@@ -192,7 +192,11 @@ def _faithful(
     normal = design[middle].T @ (weight[:, None] * design[middle])
     system = np.block([[normal, ends.T], [ends, np.zeros((2, 2))]])
     right = np.concatenate([design[middle].T @ (weight[:, None] * v[middle]), v[[0, -1]]])
-    found = np.linalg.lstsq(design, v, rcond=None)[0] if is_banzhaf else np.linalg.lstsq(system, right, rcond=None)[0]
+    found = (
+        np.linalg.lstsq(design, v, rcond=None)[0]
+        if is_banzhaf
+        else np.linalg.lstsq(system, right, rcond=None)[0]
+    )
     missing = {S: np.zeros(v.shape[1]) for s in range(n + 1, order + 1) for S in combinations(range(n), s)}
     return {S: found[k] for k, S in enumerate(sets) if S} | missing
 

@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVR
 
 import fouriershap as fs
+from fouriershap.integrations.sklearn import partial_dependence_display
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4)).round(2)
@@ -171,15 +172,17 @@ def test_plots() -> None:
     found = explainer.partial_dependence(wanted, frame, grid_resolution=8, individual=True)
     for k in range(4):
         assert found.plot(k).get_title() == "mean output"
-    single = explainer.partial_dependence(["age", ("age", "income")], frame, grid_resolution=8, individual=True)
-    display = single.display(subsample=10, random_state=0)
+    single = explainer.partial_dependence(
+        ["age", ("age", "income")], frame, grid_resolution=8, individual=True
+    )
+    display = partial_dependence_display(single, subsample=10, random_state=0)
     assert isinstance(display, PartialDependenceDisplay)
     display.plot()
     assert len(display.lines_[0, 0]) == 11  # 10 rows and the mean
     np.testing.assert_allclose(
         display.lines_[0, 0][-1].get_ydata(), single.curves[0].values[:, 0], atol=1e-12
     )
-    explainer.partial_dependence(["city"], frame).display().plot()
+    partial_dependence_display(explainer.partial_dependence(["city"], frame)).plot()
     plt.close("all")
 
 

@@ -78,7 +78,9 @@ def test_long_paths_keep_their_digits(strategy: str) -> None:
     for _ in range(3):
         grown.chain(20)
     coded = grown.coded(1, vector=False)
-    trees = make_model(coded.ensemble, np.arange(16, dtype=np.int32), check_memory(None), np.dtype("f4"), strategy)
+    trees = make_model(
+        coded.ensemble, np.arange(16, dtype=np.int32), check_memory(None), np.dtype("f4"), strategy
+    )
     assert trees.walk_trees.tree_players.max() >= 11
     background, rows = (rng.integers(0, 5, (n, 16)).astype(float) for n in (50, 8))
     engine = TreeEngine(trees, make_background(trees, background))

@@ -202,8 +202,6 @@ MAIN_EFFECT = Index(
 )
 
 
-
-
 def _index_of(name: str) -> Index:
     return MAIN_EFFECT if name == MAIN_EFFECT.name else INDICES[name]
 

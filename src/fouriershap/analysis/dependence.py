@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.arguments import check_arguments
-from fouriershap._base.checks import check_bool, check_int, find_position, import_optional
+from fouriershap._base.checks import check_bool, check_int, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
 from fouriershap._base.progress import Progress
@@ -47,6 +47,10 @@ class Curve:
     values : (n_points, n_outputs) or (n_points, n_points_2, n_outputs) float64
     individual : (n_rows, n_points, n_outputs) float64, optional
         Predictions of each row of X with the feature's value replaced (ICE).
+    columns : tuple of int
+        Position of each feature, of a group its first column's.
+    deciles : tuple of (9,) float64 or None
+        Of each feature's values in X, if they are numbers.
     """
 
     features: tuple[str, ...]
@@ -156,36 +160,6 @@ class PartialDependence(AnalysisResult):
         mean = float(self.base[o])
         return plotting.curve(shown.features[0], shown.grid[0], shown.values[:, o], individual, mean, ax)
 
-    def display(self, *, output: int | str = 0, **options: Any) -> Any:
-        """Return scikit-learn's ``PartialDependenceDisplay`` of all curves; its ``plot()`` draws them.
-
-        Parameters
-        ----------
-        output : int or str
-            Output to show, by position or name.
-        **options
-            Further arguments of ``PartialDependenceDisplay``, such as ``subsample`` and ``random_state``.
-        """
-        inspection = import_optional("sklearn.inspection", "a PartialDependenceDisplay", "scikit-learn")
-        bunch = import_optional("sklearn.utils", "a PartialDependenceDisplay", "scikit-learn").Bunch
-        found, deciles = [], {}
-        for curve in self.curves:
-            parts = {"average": np.moveaxis(curve.values, -1, 0), "grid_values": list(curve.grid)}
-            if curve.individual is not None:
-                parts["individual"] = np.moveaxis(curve.individual, -1, 0)
-            found.append(bunch(**parts))
-            for column, values, of in zip(curve.columns, curve.grid, curve.deciles, strict=True):
-                deciles[column] = np.asarray(values) if of is None else of
-        given: dict[str, Any] = {
-            "features": [curve.columns for curve in self.curves],
-            "feature_names": list(self.column_names),
-            "target_idx": check_output(output, self.outputs),
-            "deciles": deciles,
-            "kind": ["average" if curve.individual is None else "both" for curve in self.curves],
-            "is_categorical": [tuple(each.dtype.kind != "f" for each in curve.grid) for curve in self.curves],
-        }
-        return inspection.PartialDependenceDisplay(found, **given | options)
-
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
@@ -248,7 +222,7 @@ def partial_dependence(
     Returns
     -------
     PartialDependence
-        With ``curves``, ``frame()``, ``plot()``, ``to_json()``, and ``display()`` for scikit-learn's plots.
+        With ``curves``, ``frame()``, ``plot()`` and ``to_json()``.
 
     Examples
     --------
