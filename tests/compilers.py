@@ -41,7 +41,6 @@ BOUND = {
     "walk": (
         "interventional",
         "path_dependent",
-        "interventional_pairs",
         "path_dependent_pairs",
         "predict",
         "leaf_visits",

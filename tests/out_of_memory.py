@@ -183,7 +183,6 @@ WITHOUT_SCRATCH = {
     "nodes.pack",
     "numbers.parse_lines",
     "tables.histogram",
-    "walk.interventional_pairs",
     "waves.factors",
 }
 

@@ -236,17 +236,6 @@ def pair_columns(trees: walk.WalkTrees, rng: np.random.Generator) -> tuple[Ints,
 
 
 @st.composite
-def interventional_pairs(draw: st.DrawFn) -> Case:
-    trees, coded, rng = draw(walks(12))
-    columns, n_pairs = pair_columns(trees, rng)
-    codes, background = random_codes(rng, coded, 20), random_codes(rng, coded, draw(st.integers(1, 20)))
-    weights = rng.dirichlet(np.ones(background.shape[1]))
-    out = rng.standard_normal((20, n_pairs, trees.n_outputs))
-    given = (codes, *row_range(rng, 20), background, weights, trees.moments(SHAPLEY), columns, out)
-    return Case((bound(trees), *given), atol=1e-9)
-
-
-@st.composite
 def interventional_orders(draw: st.DrawFn) -> Case:
     """Some of the sets; long paths, too, which the word of a list does not hold."""
     order = draw(st.sampled_from([1, 2, 3, 4, 9]))  # sums side by side: up to 4, up to 8, and more
@@ -336,7 +325,6 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,
     "walk.interventional": interventional,
-    "walk.interventional_pairs": interventional_pairs,
     "walk.leaf_visits": leaf_visits,
     "walk.path_dependent": path_dependent,
     "walk.path_dependent_pairs": path_dependent_pairs,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 import oracles
@@ -303,8 +304,19 @@ def test_what_takes_long_is_told_before_it_starts(monkeypatch: pytest.MonkeyPatc
     assert not [w for w in recwarn if w.category is fs.CostWarning]
     monkeypatch.setattr(parallel, "_LONG", 0.0)
     with pytest.warns(
-        fs.CostWarning, match="3 trees with more than 10 features on a path for 2 rows times 30"
+        fs.CostWarning, match="3 trees with up to 13 players on a path, 91 sets each, for 2 rows and 30"
     ):
         np.testing.assert_array_equal(explainer.shap_interaction_values(X[:2]), want)
     model, X = boosted()
     fs.TreeExplainer(model, X).shap_interaction_values(X[:2])  # by tables: no reason to warn
+
+
+def test_pairs_on_a_path_of_many_players_are_refused() -> None:
+    X = np.eye(70)
+    model = DecisionTreeRegressor(random_state=0).fit(
+        X, 3.0 ** np.arange(70)
+    )  # splits off one row after the other
+    most = int(fs.TreeExplainer(model, X).engine.model.walk_trees.tree_players.max())
+    assert most > 64
+    with pytest.raises(fs.CapacityError, match=f"a path of these trees has {most} players"):
+        fs.TreeExplainer(model, X).shap_interaction_values(X[:2])

@@ -62,17 +62,6 @@ void bind_walk(nb::module_& parent) {
       },
       FreeGil());
   m.def(
-      "interventional_pairs",
-      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,
-         In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments, In<int32_t, 2> pair_column,
-         Out<double, 3> out) {
-        check_length("weights", length(weights), length(background, 1));
-        interventional_pairs(trees, trees.rows(codes, first, last), trees.background(background, weights),
-                             trees.moments(moments), pairs_of(trees, pair_column, length(out, 1)),
-                             trees.out(out, last, length(out, 1)));
-      },
-      FreeGil());
-  m.def(
       "path_dependent_pairs",
       [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
          In<int32_t, 2> pair_column, Out<double, 3> out) {

@@ -208,34 +208,6 @@ def path_dependent(
             out[first_row:last_row, leaf.players, columns] += share.T[:, :, None] * values
 
 
-def interventional_pairs(
-    trees: Trees,
-    codes: Codes,
-    first_row: int,
-    last_row: int,
-    background: Codes,
-    weights: Floats,
-    moments: Floats,
-    pair_column: NDArray[np.int32],
-    out: Floats,
-) -> None:
-    """Add interventional interactions of pairs of players to ``out`` (rows, n_pairs, n_outputs).
-
-    ``pair_column`` (n_players, n_players) int32 is the column of ``out`` that a pair adds to, -1 for none; the others
-    are as in `interventional`.
-    """
-    for leaf in meetings(trees, codes[:, first_row:last_row], background, weights):
-        row_fails, other_fails = leaf.row_fails, leaf.other_fails
-        gain = leaf.alive * moment_at(moments, leaf.c - 2, leaf.z)
-        mixed = (leaf.alive * moment_at(moments, leaf.c - 1, leaf.z - 1)) @ other_fails
-        loss = (leaf.alive * moment_at(moments, leaf.c, leaf.z - 2)).sum(axis=1)
-        for i, j, column in _columns_of_pairs(leaf.players, pair_column):
-            share = gain @ (other_fails[:, i] & other_fails[:, j])
-            share = share - mixed[:, i] * row_fails[:, j] - mixed[:, j] * row_fails[:, i]
-            share = share + loss * (row_fails[:, i] & row_fails[:, j])
-            out[first_row:last_row, column, leaf.columns] += share[:, None] * leaf.values
-
-
 def _columns_of_pairs(players: list[int], pair_column: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
     """Yield the positions of two players and the column of the pair, for the pairs that have one."""
     for i, j in combinations(range(len(players)), 2):
@@ -253,7 +225,10 @@ def path_dependent_pairs(
     pair_column: NDArray[np.int32],
     out: Floats,
 ) -> None:
-    """Add path-dependent interactions of pairs to ``out`` (rows, n_pairs, n_outputs)."""
+    """Add path-dependent interactions of pairs of players to ``out`` (rows, n_pairs, n_outputs).
+
+    ``pair_column`` (n_players, n_players) int32 is the column of ``out`` that a pair adds to, -1 for none.
+    """
     for tree in range(len(trees.roots)):
         t, weights = paths.of(tree)
         for leaf in trees.leaves(tree, codes[:, first_row:last_row], paths.ratio):

@@ -1,5 +1,5 @@
-// Interactions of pairs of players without tables: leaf by leaf, so the time grows with the square of the
-// players on a path.
+// Path-dependent interactions of pairs of players without tables: leaf by leaf, so the time grows with the
+// square of the players on a path. And the leaves that hybrids of two rows reach.
 #pragma once
 #include "walk_index.h"
 
@@ -49,28 +49,6 @@ struct HybridWalk {
     forks[depth - 1].first = false;
     follow[forks[depth - 1].player] = kBackground;
     return forks[depth - 1].other;
-  }
-
-  // At a leaf: the forks are the players in which the two rows differ, each taken from one of them.
-  void add_pairs(const Outputs& outputs, const double* values, double weight, const Moments& moments,
-                 const PairColumns& pairs, int64_t n_outputs, double* out) const {
-    int64_t from_row = 0;
-    for (int64_t i = 0; i < depth; ++i) from_row += forks[i].first;
-    const int64_t from_other = depth - from_row;
-    const auto moment = [&](int64_t p, int64_t q) { return p < 0 || q < 0 ? 0.0 : moments[p][q]; };
-    // By how many of the two are taken from the row.
-    const double share[3] = {weight * moment(from_row, from_other - 2),
-                             -weight * moment(from_row - 1, from_other - 1),
-                             weight * moment(from_row - 2, from_other)};
-    for (int64_t j = 1; j < depth; ++j) {
-      const int32_t* columns = pairs[forks[j].player];
-      for (int64_t i = 0; i < j; ++i) {
-        const int32_t column = columns[forks[i].player];
-        if (column < 0) continue;
-        const double mine = share[forks[i].first + forks[j].first];
-        for (int64_t o = 0; o < outputs.count; ++o) out[column * n_outputs + o] += mine * values[o];
-      }
-    }
   }
 };
 

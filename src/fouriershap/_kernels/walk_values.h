@@ -122,22 +122,6 @@ void path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRo
   }
 }
 
-void interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
-                          const Moments& moments, const PairColumns& pairs, const WalkValues& values) {
-  HybridWalk walk(trees);
-  for (int64_t row = rows.first; row < rows.last; ++row)
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      const Outputs outputs(trees, t);
-      double* mine = values.row(row) + outputs.first;
-      for (int64_t b = background.first; b < background.last; ++b)
-        for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
-          node = walk.go_down(node, rows, row, background, b);
-          walk.add_pairs(outputs, outputs.of_leaf(node), background.weights[b - background.first], moments,
-                         pairs, values.n_outputs, mine);
-        }
-    }
-}
-
 void path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
                           const PairColumns& pairs, const WalkValues& values) {
   PathPairWalk walk(trees, paths, pairs, values);

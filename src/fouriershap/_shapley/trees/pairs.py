@@ -17,10 +17,10 @@ from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tab
 from fouriershap._shapley.trees.compiled import NO_COLUMNS, Layout, lay_out_trees, smallest
 from fouriershap._shapley.trees.model import Background, TreeModel
 from fouriershap._shapley.trees.plan import MOST_FEATURES_OF_PAIRS
+from fouriershap._shapley.trees.sets import TreeSets, check_paths
 from fouriershap._trees.codes import Columns
 
 _WALK_ROWS = 8  # rows per job where trees are walked: each costs milliseconds
-_TIMED_BACKGROUND = 16  # rows that tell what all of them will take
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,35 +44,42 @@ class TreePairs:
     def n_outputs(self) -> int:
         return self.model.ensemble.n_outputs
 
+    @cached_property
+    def _deep(self) -> TreeSets:
+        """Interactions in the trees without tables, against a background."""
+        assert self.rest is not None
+        check_paths(self.rest, 2)
+        index = self.model.index.interaction
+        return TreeSets(self.model, self.background, index, 2, self.keys, self.rest)
+
     @property
     def rows_per_block(self) -> int:
-        return _WALK_ROWS if self.rest is not None or self.tables is None else self.tables.rows_per_block
+        if self.rest is not None:
+            return _WALK_ROWS if self.background.codes is None else self._deep.rows_per_block
+        return _WALK_ROWS if self.tables is None else self.tables.rows_per_block
 
     def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
         book = self.model.coded.book
         if self.tables is not None:
             self.tables.add(book.encode_columns(rows, *self.columns), out)
-        if self.rest is not None:
-            numbers = walk.pair_columns(self.pairs, self.model.n_players)
-            others = (self.background.codes, self.background.weights)
-            walk.interactions(self.rest, book.encode(rows), *others, numbers, out, index=self.model.index)
+        if self.rest is None:
+            return
+        if self.background.codes is not None:
+            self._deep.add(rows, out)
+            return
+        numbers = walk.pair_columns(self.pairs, self.model.n_players)
+        walk.path_dependent_pairs(self.rest, book.encode(rows), numbers, out, index=self.model.index)
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
-        """Estimate the time of trees without tables by that of a few pairs of rows."""
+        """Estimate the time of trees without tables by that of a few rows."""
         if self.rest is None or not len(rows):
             return 0.0, ""
-        book, background = self.model.coded.book, self.background.codes
-        few = None if background is None else np.ascontiguousarray(background[:, :_TIMED_BACKGROUND])
-        codes, out = book.encode(rows[:1]), np.zeros((1, len(self.keys), self.n_outputs))
-        numbers = walk.pair_columns(self.pairs, self.model.n_players)
+        if self.background.codes is not None:
+            return self._deep.seconds(rows)
         begin = time.process_time()
-        walk.interactions(self.rest, codes, few, None, numbers, out, index=self.model.index)
-        seconds = (time.process_time() - begin) * len(rows)
+        self.add(rows[:1], np.zeros((1, len(self.keys), self.n_outputs)))
         deep = f"{self.rest.n_trees} trees with more than {MOST_FEATURES_OF_PAIRS} features on a path"
-        if background is None or few is None:
-            return seconds, f"walking {deep}"
-        seconds *= background.shape[1] / few.shape[1]
-        return seconds, f"walking {deep} for {len(rows):,} rows times {background.shape[1]:,} background rows"
+        return (time.process_time() - begin) * len(rows), f"walking {deep}"
 
 
 def make_pairs(

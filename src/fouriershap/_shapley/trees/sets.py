@@ -41,13 +41,14 @@ _LONG = 10.0  # seconds from which on an estimate is worth more time
 
 @dataclass(frozen=True, eq=False)
 class TreeSets:
-    """Interactions of sets of players in trees (see `InteractionEngine`); rows are cleaned."""
+    """Interactions of sets of players in some trees of a model (see `InteractionEngine`); rows are cleaned."""
 
     model: TreeModel
     background: Background
     index: InteractionIndex
     order: int
     keys: Keys
+    trees: walk.WalkTrees
 
     @property
     def n_outputs(self) -> int:
@@ -55,19 +56,18 @@ class TreeSets:
 
     @property
     def rows_per_block(self) -> int:
-        trees = self.model.walk_trees
-        players = min(int(trees.tree_players.max(initial=0)), _SHORT_PATH)
+        players = min(int(self.trees.tree_players.max(initial=0)), _SHORT_PATH)
         n_sets = sum(math.comb(players, size) for size in range(self.order + 1))
-        return max(1, min(_ROWS_PER_BLOCK, _BLOCK_NUMBERS // (n_sets * trees.n_outputs)))
+        return max(1, min(_ROWS_PER_BLOCK, _BLOCK_NUMBERS // (n_sets * self.trees.n_outputs)))
 
     @cached_property
     def _shares(self) -> Floats:
-        return leaf_shares(self.index, self.order, int(self.model.walk_trees.tree_players.max(initial=0)))
+        return leaf_shares(self.index, self.order, int(self.trees.tree_players.max(initial=0)))
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
         codes = self.model.coded.book.encode(rows)
         assert self.background.codes is not None
-        self._walk(self.model.walk_trees, codes, self.background.codes, self.background.weights, out)
+        self._walk(self.trees, codes, self.background.codes, self.background.weights, out)
 
     def _walk(
         self,
@@ -87,11 +87,7 @@ class TreeSets:
 
         Rows that fail the same players share their work, so that all of them take no longer than in proportion.
         """
-        trees, codes, others = (
-            self.model.walk_trees,
-            self.model.coded.book.encode(rows),
-            self.background.codes,
-        )
+        trees, codes, others = self.trees, self.model.coded.book.encode(rows), self.background.codes
         assert others is not None
         n_trees, n_rows, n_others = trees.n_trees, codes.shape[1], others.shape[1]
         some = np.zeros(n_trees, dtype=bool)
@@ -131,15 +127,21 @@ def make_sets(
         )
     if background.is_lost:
         raise lost_background()
-    most = int(model.walk_trees.tree_players.max(initial=0))
+    check_paths(model.walk_trees, order)
+    keys = _keys(model, order) if wanted is None else wanted
+    keys = select_keys(keys, None, min_order, model.n_players)
+    return TreeSets(model, background, index, order, keys, model.walk_trees)
+
+
+def check_paths(trees: walk.WalkTrees, order: int) -> None:
+    """Raise `CapacityError` where paths have too many players, or sets of them, for the kernel."""
+    most = int(trees.tree_players.max(initial=0))
     if most > MOST_PLAYERS or count_sets(most, order) > _MOST_SLOTS:
         raise CapacityError(
             f"order={order}: a path of these trees has {most} players, {count_sets(most, order):,} sets of them; "
             f"the most are {MOST_PLAYERS} players and {_MOST_SLOTS:,} sets. Use a lower order, shallower trees, or "
             "fewer players by groups=."
         )
-    keys = _keys(model, order) if wanted is None else wanted
-    return TreeSets(model, background, index, order, select_keys(keys, None, min_order, model.n_players))
 
 
 def _keys(model: TreeModel, order: int) -> Keys:

@@ -301,32 +301,11 @@ def pair_columns(pairs: Ints, n_players: int) -> Ints:
     return columns
 
 
-def interactions(
-    trees: WalkTrees,
-    codes: Codes,
-    background: Codes | None,
-    weights: Floats | None,
-    columns: NDArray[np.int32],
-    out: Floats,
-    *,
-    index: Index = SHAPLEY,
+def path_dependent_pairs(
+    trees: WalkTrees, codes: Codes, columns: NDArray[np.int32], out: Floats, *, index: Index = SHAPLEY
 ) -> None:
-    """Add the interaction index of pairs to ``out`` (n_rows, n_pairs, n_outputs), all rows.
-
-    Parameters
-    ----------
-    background : (n_features, n_background) int32, or None for path-dependent interactions
-    columns : (n_players, n_players) int32
-        See `pair_columns`.
-    """
-    n_rows = codes.shape[1]
-    if background is None:
-        kernels.walk.path_dependent_pairs(trees.bound, trees.paths(index), codes, 0, n_rows, columns, out)
-        return
-    share = _shares(background, weights)
-    kernels.walk.interventional_pairs(
-        trees.bound, codes, 0, n_rows, background, share, trees.moments(index), columns, out
-    )
+    """Add path-dependent interactions of pairs (see `pair_columns`) to ``out`` (n_rows, n_pairs, n_outputs)."""
+    kernels.walk.path_dependent_pairs(trees.bound, trees.paths(index), codes, 0, codes.shape[1], columns, out)
 
 
 def predict(
