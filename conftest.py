@@ -53,6 +53,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.fixture(autouse=True)
+def machine_as_assumed() -> None:
+    """Let no test learn from another, or from this machine's calibration, how quick strategies are."""
+    speed = sys.modules.get("fouriershap._shapley.trees.speed")
+    if speed is not None:
+        speed.SPEED.start(speed.NEUTRAL)
+
+
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Close the figures that a page has drawn."""
     if item.path.suffix == ".md" and "matplotlib.pyplot" in sys.modules:

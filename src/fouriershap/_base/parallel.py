@@ -6,7 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from threading import Lock, Thread
+from threading import Lock, Thread, local
 from typing import TypeVar
 
 from fouriershap._base.checks import is_integer
@@ -18,6 +18,14 @@ from fouriershap._base.warn import warn
 # Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
 _PATIENCE = 0.05
 _LONG = 20.0  # seconds from which on a warning is due
+
+
+_spent = local()
+
+
+def cpu_seconds() -> float:
+    """Return a clock of the processor's time that this thread takes, and the threads that it has work for it here."""
+    return time.thread_time() + getattr(_spent, "by_others", 0.0)
 
 
 def count_jobs(n_jobs: int) -> int:
@@ -112,6 +120,7 @@ def _run(
             show(done)
         return
     failures: list[BaseException] = []
+    taken: list[float] = []
     busy: set[int] = set()  # threads that have a block, or are about to take one
 
     def worker(key: int) -> None:
@@ -129,6 +138,7 @@ def _run(
             if stop is not None:
                 stop()
         finally:
+            taken.append(cpu_seconds())
             busy.discard(key)
 
     # No pool: this thread shares no lock with the others, so that Ctrl-C cannot leave one taken for good.
@@ -148,6 +158,7 @@ def _run(
         while busy:  # not `join`: a thread whose start was interrupted does not know yet that it is alive
             time.sleep(_PATIENCE / 10)
         raise
+    _spent.by_others = getattr(_spent, "by_others", 0.0) + sum(taken)
     if failures:
         raise failures[0]
     show(n_blocks)

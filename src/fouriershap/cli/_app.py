@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fouriershap import __version__
+from fouriershap import calibrate as measure_speed
 from fouriershap.cli._analysis import cohorts, drift, importance, interactions, reasons
 from fouriershap.cli._check import check
 from fouriershap.cli._errors import Commands, report_errors
@@ -55,5 +56,13 @@ def info(
     print_lines(installed() if file is None else describe(file))
 
 
-for command in (fit, explain, report, drift, importance, cohorts, interactions, reasons, info, check):
+@report_errors
+def calibrate(debug: Debug = False) -> None:
+    """Measure how quick this machine is: tree explainers then choose between their strategies accordingly."""
+    print_lines([(way, f"{factor:g} times the time assumed") for way, factor in measure_speed().items()])
+    typer.echo("Processes that start from now on use this.")
+
+
+_COMMANDS = (fit, explain, report, drift, importance, cohorts, interactions, reasons, info, check, calibrate)
+for command in _COMMANDS:
     app.command()(command)

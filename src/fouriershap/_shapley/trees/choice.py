@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from math import nan
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from fouriershap._shapley.trees.plan import (
     make_plan,
     table_costs,
 )
+from fouriershap._shapley.trees.speed import LEAST, SPEED, Factors
 
 WORTH_THREADS = 5e-3  # seconds of work below which a pool of threads costs more than it saves
 _FEW_LOOK_UPS = 32  # rows that read built tables before a bottom subtree can be streamed
@@ -30,6 +32,8 @@ _NOT_WORTH = "building tables would cost more than the answer"
 _BEYOND_CACHE = "so many rows are quicker without the tables, which exceed the caches"
 _ASKED_FOR = "requested by strategy="
 _ANY = 10**6  # rows, where their number is open
+
+T = TypeVar("T")
 
 
 class Choice:
@@ -47,6 +51,7 @@ class Choice:
         self, model: TreeModel, background: Background, policy: BuildPolicy[CompiledTrees], device: str
     ) -> None:
         self.model, self.background, self.policy, self.device = model, background, policy, device
+        self._estimates: dict[str, tuple[Factors, Any]] = {}
 
     @property
     def in_tables(self) -> NDArray[np.bool_]:
@@ -54,27 +59,45 @@ class Choice:
         compiled = self.policy.built
         return self.model.feasible if compiled is None else compiled.in_tables
 
-    @cached_property
+    @property
     def direct_costs(self) -> DirectCosts:
         """Costs of all trees without tables."""
+        return self._estimated("direct", self._direct_costs)
+
+    @property
+    def table_costs(self) -> TableCosts:
+        """Costs of the tables of the trees that are estimated to fit."""
+        return self._estimated("tables", self._table_costs)
+
+    @property
+    def _feasible_costs(self) -> DirectCosts:
+        """Costs of the same trees without tables."""
+        return self._estimated("feasible", lambda _: self._of_feasible())
+
+    def _estimated(self, name: str, estimate: Callable[[Factors], T]) -> T:
+        """Return an estimate, which is made again when the factors of this machine have changed."""
+        factors = SPEED.factors
+        made = self._estimates.get(name)
+        if made is None or made[0] is not factors:
+            made = self._estimates[name] = (factors, estimate(factors))
+        return cast("T", made[1])
+
+    def _direct_costs(self, factors: Factors) -> DirectCosts:
         n_background = None if self.background.rows is None else len(self.background.rows)
         doubled = self.model.dtype.itemsize == 8
         n_channels = self.model.n_channels if self.background.has_channels else 0
-        return DirectCosts(self.model.profile[:, 0], n_background, self.background, doubled, n_channels)
+        sizes = (self.model.profile[:, 0], n_background, self.background, doubled, n_channels)
+        return DirectCosts(*sizes, factors=factors)
 
-    @cached_property
-    def table_costs(self) -> TableCosts:
-        """Costs of the tables of the trees that are estimated to fit."""
+    def _of_feasible(self) -> DirectCosts:
+        feasible = self.model.feasible
+        return self.direct_costs if feasible.all() else replace(self.direct_costs, which=feasible)
+
+    def _table_costs(self, factors: Factors) -> TableCosts:
         n_background = 0 if self.background.rows is None else len(self.background.rows)
         width = self.model.ensemble.values.shape[1] * self.model.n_channels
         sizes = (width, self.model.dtype.itemsize)
-        return table_costs(self.model.profile[self.in_tables], n_background, *sizes)
-
-    @cached_property
-    def _feasible_costs(self) -> DirectCosts:
-        """Costs of the same trees without tables."""
-        feasible = self.model.feasible
-        return self.direct_costs if feasible.all() else replace(self.direct_costs, which=feasible)
+        return table_costs(self.model.profile[self.in_tables], n_background, *sizes, factors)
 
     def without_tables(self, compiled: CompiledTrees | None, n_rows: int) -> tuple[str, float]:
         """Return how to explain the trees that have no tables ("stream" or "walk"), and the seconds that it takes."""
@@ -125,6 +148,23 @@ class Choice:
         if seconds <= self.direct_costs.stream_lower_bound:
             return True
         return seconds <= replace(self.direct_costs, which=self.in_tables).stream(n_rows)
+
+    def learn(self, way: str, n_rows: int, seconds: float, compiled: CompiledTrees | None = None) -> None:
+        """Take in what building or reading tables has cost, or streaming or walking the trees that have none."""
+        if seconds < LEAST:
+            return
+        if way in ("build", "tables"):
+            tables = self.table_costs
+            estimate = tables.build if way == "build" else tables.look_up(n_rows)
+            SPEED.learn(way, tables.factors, estimate, seconds)
+            return
+        costs = self.direct_costs
+        if compiled is not None:
+            costs = replace(costs, which=~compiled.in_tables)
+        if way == "stream" or not costs.is_cheap(n_rows):  # else only bounds are known
+            SPEED.learn(
+                way, costs.factors, costs.stream(n_rows) if way == "stream" else costs.walk(n_rows), seconds
+            )
 
     def plan(self, n_rows: int | None) -> TreePlan:
         """Return how ``n_rows`` rows would be explained; None for any number."""

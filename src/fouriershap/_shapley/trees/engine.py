@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import count_jobs, enter, for_each_block, warn_if_long
+from fouriershap._base.parallel import count_jobs, cpu_seconds, enter, for_each_block, warn_if_long
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
 from fouriershap._shapley.indices import MAIN_EFFECT, Index, InteractionIndex
 from fouriershap._shapley.lookups import TableLookup, table_lookup
@@ -172,7 +172,14 @@ class TreeEngine(BaseEngine):
         return self.info
 
     def build(self, n_jobs: int = -1) -> None:
-        self.policy.build(lambda: compile_trees(self.model, self.tree_background, self._layout, n_jobs))
+        self.policy.build(lambda: self._compile(n_jobs))
+
+    def _compile(self, n_jobs: int) -> CompiledTrees:
+        begin = cpu_seconds()
+        compiled = compile_trees(self.model, self.tree_background, self._layout, n_jobs)
+        if self._layout is None:
+            self.choice.learn("build", 0, cpu_seconds() - begin)
+        return compiled
 
     def _sharing(self, device: str, output: Output) -> Self:
         """Return an engine that shares everything that is built."""
@@ -207,8 +214,11 @@ class TreeEngine(BaseEngine):
         compiled = self._tables_to_read(len(rows), n_jobs)
         all_in_tables = compiled is not None and compiled.rest is None
         codes = None if all_in_tables else self.model.coded.book.encode(rows)  # of all features
+        begin = cpu_seconds()
         if compiled is not None:
             self._look_up(compiled, rows, codes, out, outputs, n_jobs)
+            if self.device == "cpu":
+                self.choice.learn("tables", len(rows), cpu_seconds() - begin)
         if codes is not None:
             self._without_tables(compiled, codes, out, n_jobs)
             if compiled is None and outputs is not None:
@@ -228,6 +238,7 @@ class TreeEngine(BaseEngine):
         self, compiled: CompiledTrees | None, codes: NDArray[np.int32], out: Floats, n_jobs: int
     ) -> None:
         """Stream or walk the trees that have no tables: all of them where ``compiled`` is None."""
+        begin = cpu_seconds()
         ready, left, seconds = self._untabled(compiled, len(out), n_jobs)
         if ready is not None:
             background = self.tree_background
@@ -245,6 +256,9 @@ class TreeEngine(BaseEngine):
             )
         for walked in left:
             self._walk(walked, codes, out, seconds, n_jobs)
+        if ready is None or not left:
+            way = "walk" if ready is None else "stream"
+            self.choice.learn(way, len(out), cpu_seconds() - begin, compiled)
 
     def _untabled(
         self, compiled: CompiledTrees | None, n_rows: int, n_jobs: int

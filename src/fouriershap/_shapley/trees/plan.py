@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._shapley.engine import Plan
+from fouriershap._shapley.trees.speed import NEUTRAL, Factors
 from fouriershap._shapley.trees.walk import WalkTrees, few_rows
 from fouriershap._trees.codes import CodedTrees
 
@@ -32,7 +33,8 @@ MOST_DEPTH = (
 MOST_PLAYERS = 30  # on a streamed path: a key has a bit for each; subtrees beyond are cut off and walked
 MOST_STREAM_DEPTH = 128  # a line of masks per level and row
 
-# Estimates: nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
+# Estimates, on one core. Only their ratios matter, and only roughly; where a machine's are others, `speed` has factors.
+_UNIT = 0.65e-9  # seconds, as measured on a server processor of 2021
 # Tables. Pairs of numbers are for a tree with at most 8 features on a path, whose leaves share tables, and for a deeper
 # one, whose leaves take a table or two each, from memory that is touched for the first time.
 _MOST_SHARED = 8
@@ -44,7 +46,7 @@ _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
 _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table in float32, after leaves are merged into blocks
 _LOOK_UP = (0.27, 1.2)  # per leaf and explained row
-LEAST_BUILD = _BUILD_CALL / 1e9  # seconds of building any tables
+LEAST_BUILD = _BUILD_CALL * _UNIT  # seconds of building any tables
 # Memory of tables. A batch of rows loads them once. A few rows wait for what they read: one row for _WAIT per leaf, n
 # rows for the square root of n times as long, since they share what is near the root of a tree.
 _TABLE_ROWS = 16_384  # of a batch
@@ -237,6 +239,8 @@ class DirectCosts:
         Weights of each background row: a stream for each, and rows that are walked one by one. 0 for one weight.
     which : (n_trees,) bool, optional
         Trees to count; None for all.
+    factors : Factors, optional
+        Of this machine.
     """
 
     leaves: NDArray[np.float64]
@@ -245,6 +249,7 @@ class DirectCosts:
     doubled: bool
     n_channels: int = 0
     which: NDArray[np.bool_] | None = None
+    factors: Factors = NEUTRAL
 
     def walk_upper_bound(self, n_rows: int) -> float:
         """Return the seconds to walk ``n_rows`` rows if every pair visited every leaf."""
@@ -273,7 +278,8 @@ class DirectCosts:
             return 0.0
         if self.n_channels or n_rows < few_rows(self._mean_leaves, self.n_background):
             return n_rows * self._alone
-        return self._sum(self._seen(visits)) * self.n_background * _WALK_BACKGROUND_LEAF / 1e9
+        seen = self._sum(self._seen(visits)) * self.n_background
+        return seen * _WALK_BACKGROUND_LEAF * _UNIT * self.factors.walk
 
     @cached_property
     def _mean_leaves(self) -> float:
@@ -281,7 +287,8 @@ class DirectCosts:
 
     @cached_property
     def _alone(self) -> float:
-        return self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0) * _WALK_LEVEL / 1e9
+        levels = self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0)
+        return levels * _WALK_LEVEL * _UNIT * self.factors.walk
 
     def _seen(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
         """Estimate the leaves of each tree that rows reach, (n_trees,)."""
@@ -291,9 +298,9 @@ class DirectCosts:
 
     def _walk_row(self, visits: NDArray[np.float64] | None) -> NDArray[np.float64]:
         if self.n_background is None or visits is None:
-            return self.leaves * (_PATH_LEAF / 1e9)
+            return self.leaves * (_PATH_LEAF * _UNIT * self.factors.walk)
         pairs = visits * self.leaves**_PAIR_POWER * (_PAIR_VISIT * self.n_background)
-        return np.asarray((pairs + self._seen(visits) * _WALK_ROW_LEAF) / 1e9)
+        return np.asarray((pairs + self._seen(visits) * _WALK_ROW_LEAF) * _UNIT * self.factors.walk)
 
     def _sum(self, of_trees: NDArray[np.float64]) -> float:
         return float((of_trees if self.which is None else of_trees[self.which]).sum())
@@ -303,7 +310,8 @@ class DirectCosts:
         """Lower bound of the seconds to stream any number of rows: a bottom subtree has at most two leaves."""
         if self.n_background is None:
             return math.inf
-        return (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) * max(self.n_channels, 1) / 1e9
+        nanoseconds = (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) * max(self.n_channels, 1)
+        return nanoseconds * _UNIT * self.factors.stream
 
     def stream(self, n_rows: int) -> float:
         """Return the seconds to stream ``n_rows`` rows, with walking the trees that cannot be streamed."""
@@ -312,11 +320,11 @@ class DirectCosts:
         bottom = self.source.bottom_subtrees
         n_batches = -(-n_rows // bottom.batch_rows)
         each = _subtree_costs(bottom.n_outputs, n_rows / n_batches, self.n_background, self.doubled)
-        costs = bottom.counts @ each * (n_batches * max(self.n_channels, 1) / 1e9)
+        costs = bottom.counts @ each * (n_batches * max(self.n_channels, 1) * _UNIT * self.factors.stream)
         walked = ~bottom.can_stream
         if walked.any():
             costs[walked] = n_rows * self._walk_row(self.source.visits)[walked]
-        return self._sum(costs) + _STREAM_CALL / 1e9
+        return self._sum(costs) + _STREAM_CALL * _UNIT * self.factors.stream
 
     def is_cheap(self, n_rows: int) -> bool:
         """Return whether walking is so cheap that a closer estimate is not worth its cost."""
@@ -370,8 +378,10 @@ class TableCosts:
     bytes : float
     build, row : float
         Seconds on one core to build the tables, and to look up one more row.
-    wait : float
-        Seconds that the first row waits for memory.
+    wait, per_byte : float
+        Seconds that the first row waits for memory, and of a byte that a batch of rows loads.
+    factors : Factors
+        Of this machine: they are in these seconds.
     """
 
     n_trees: int
@@ -379,16 +389,19 @@ class TableCosts:
     build: float
     row: float
     wait: float
+    per_byte: float
+    factors: Factors
 
     def look_up(self, n_rows: int) -> float:
         """Return the seconds to look up ``n_rows`` rows in one call."""
         n_batches = -(-n_rows // _TABLE_ROWS)
-        transfer = self.bytes * _PER_BYTE[self.bytes > _IN_CACHE] / 1e9
         waiting = self.wait * math.sqrt(min(n_rows, _TABLE_ROWS))
-        return n_rows * self.row + n_batches * min(transfer, waiting)
+        return n_rows * self.row + n_batches * min(self.bytes * self.per_byte, waiting)
 
 
-def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
+def table_costs(
+    trees: NDArray[np.float64], n_background: int, width: int, itemsize: int, factors: Factors
+) -> TableCosts:
     """Return the costs of tables of the trees with these rows of the `profile`."""
     leaves, patterns, cuts = trees[:, 0], trees[:, 3], trees[:, 4]
     filling = patterns * _by_depth(trees, _BUILD_PATTERN) * width
@@ -399,7 +412,9 @@ def table_costs(trees: NDArray[np.float64], n_background: int, width: int, items
     )
     row = float((leaves * _by_depth(trees, _LOOK_UP) + cuts * _CUT).sum() * width)
     wait = float(leaves.sum()) * _WAIT * width
-    return TableCosts(len(trees), need, build / 1e9, row / 1e9, wait / 1e9)
+    per_byte = _PER_BYTE[need > _IN_CACHE]
+    build, scale = build * _UNIT * factors.build, _UNIT * factors.tables
+    return TableCosts(len(trees), need, build, row * scale, wait * scale, per_byte * scale, factors)
 
 
 def add_plans(plans: Sequence[TreePlan], reason: str) -> TreePlan:
