@@ -13,9 +13,9 @@ from fouriershap._base.atomic import atomic_file, translate_os_errors
 from fouriershap._base.errors import CostWarning
 from fouriershap._base.warn import warn
 
-_FAR = 1.0  # in powers of 2: what is nearer to a factor leaves it alone, so that the choice is the same from run to run
+_FAR = 1.5  # powers of 2: what is nearer to a factor leaves it alone, so that runs choose alike
 _WEIGHT = 0.5  # of the last call
-LEAST = 5e-3  # seconds of a call that tells something
+LEAST = 0.05  # seconds of a call that tells something: shorter ones consist of what estimates leave out
 
 
 class Factors(NamedTuple):
