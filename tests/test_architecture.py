@@ -24,6 +24,7 @@ LAYERS = (
     ("_trees",),
     ("_fourier",),
     ("_waves",),
+    ("_dependence",),
     ("_libraries",),
     ("_shapley",),
     ("_blackbox",),

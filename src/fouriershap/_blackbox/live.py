@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import comb
 from threading import RLock
 from typing import Any
 
@@ -30,6 +29,7 @@ from fouriershap._blackbox.one_game import all_coalitions
 from fouriershap._blackbox.sampler import Game, Sampler
 from fouriershap._blackbox.stand_in import game_of, stand_in_of
 from fouriershap._rows.pool import Pool
+from fouriershap._shapley.coalitions import coalition_weights
 from fouriershap._shapley.engine import (
     BackgroundRows,
     BaseEngine,
@@ -303,7 +303,7 @@ class _Call:
     def _enumerate(self, rows: Pool) -> tuple[Floats, Floats]:
         box, n = self._box, self._box.n_players
         coalitions = all_coalitions(n)
-        weights = _coalition_weights(n, box.index)
+        weights = coalition_weights(coalitions, box.index)
         game, shares = self._game(rows), box.shares
         others = np.flatnonzero(shares)
         values = np.empty((rows.n_rows, n, self._engine.n_outputs))
@@ -428,15 +428,3 @@ def _in_words(seconds: float) -> str:
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {name}"
     return f"{seconds:.0f} seconds"
-
-
-def _coalition_weights(n_players: int, index: Index) -> Floats:
-    """Return weights (n_players, 2**n_players) of the coalitions, in the order of `all_coalitions`."""
-    coalitions = all_coalitions(n_players)
-    size = coalitions.sum(axis=1)
-    if index.adds_up:
-        chance = np.array([1 / (n_players * comb(n_players - 1, k)) for k in range(n_players)])
-    else:
-        chance = np.full(n_players, 0.5 ** (n_players - 1))
-    joining, leaving = chance[np.maximum(size - 1, 0)], chance[np.minimum(size, n_players - 1)]
-    return np.asarray(np.where(coalitions.T, joining, -leaving))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec
 
 from fouriershap._explainers.arguments import call_builder
 from fouriershap._explainers.blackbox import black_box_parts
+from fouriershap._explainers.conditional import with_dependence
 from fouriershap._explainers.explainer import Explainer, explaining_unfinished_fits
 from fouriershap._explainers.parts import Parts
 from fouriershap._explainers.products import product_parts
@@ -23,7 +24,7 @@ def _constructor(name: str, build: Callable[P, Parts]) -> Callable[P, Explainer]
     @wraps(build)
     def construct(*args: Any, **options: Any) -> Explainer:
         with explaining_unfinished_fits():
-            parts = call_builder(build, args, options)
+            parts = with_dependence(partial(call_builder, build, args), options)
         return Explainer(parts)
 
     construct.__name__ = construct.__qualname__ = name

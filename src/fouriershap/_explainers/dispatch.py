@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -18,6 +19,7 @@ from fouriershap._explainers.arguments import (
     refuse_swapped,
 )
 from fouriershap._explainers.blackbox import black_box_parts
+from fouriershap._explainers.conditional import with_dependence
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._explainers.products import product_parts
 from fouriershap._explainers.spectrum import spectrum_parts
@@ -28,6 +30,10 @@ from fouriershap._libraries import Reading, UnknownModelError, read, supported_t
 
 def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
     """Find out what a model is, and build the parts of its explainer."""
+    return with_dependence(partial(_build_parts, model, background), options)
+
+
+def _build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
     if model is None:
         given = f" (keywords given: {truncated_list(list(options))})" if options else ""
         raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")

@@ -170,7 +170,9 @@ class Explainer:
 
     @property
     def feature_perturbation(self) -> str:
-        """What stands for "feature unknown": a background ("interventional"), or shares in the trees."""
+        """What stands for "feature unknown": a background ("interventional"), a dependence, or shares in the trees."""
+        if self.info.is_conditional:
+            return "conditional"
         return "tree_path_dependent" if self.info.is_path_dependent else "interventional"
 
     @property

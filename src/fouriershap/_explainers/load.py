@@ -73,10 +73,12 @@ def _build(contents: files.Contents) -> Loaded:
 
 def _load_parts(contents: files.Contents) -> Parts:
     module, function = _EXPLAINERS[contents.kind]
+    from fouriershap._explainers.conditional import conditional_from_contents
+
     build: Callable[[files.Contents], Parts] = getattr(
         import_module(f"fouriershap._explainers.{module}"), function
     )
-    parts = build(contents)
+    parts = conditional_from_contents(build(contents), contents)
     names = get_typed(contents.header, "output_names", tuple[str, ...] | None)
     require(names is None or len(names) == parts.engine.n_outputs, "an output has no name")
     model_name = get_typed(contents.header, "model_name", str, "") or None

@@ -88,10 +88,10 @@ def tree_parts(
     background : array or data frame, optional
         Rows that stand for "feature unknown"; any number, all of them are used. Once the tables are built, the
         number of background rows costs nothing per explained row.
-    feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
+    feature_perturbation : {"auto", "interventional", "tree_path_dependent", "conditional"}
         "auto" is interventional if a background is given, else tree_path_dependent. The latter uses the shares of
         the training rows in the trees; with a background, as in shap, the shares of its rows, except below nodes
-        that no background row reaches.
+        that no background row reaches. "conditional": what is unknown follows what is known; see `Explainer`.
     output : {"raw", "probability", "response", "log_loss"}, or int
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
         probability, what ``predict`` returns (the exponential of a log link, for instance), or the loss

@@ -67,6 +67,9 @@ class Encoder(Protocol):
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
         """Return the labels that are known, by column."""
 
+    def label_codes(self) -> tuple[bool, ...]:
+        """Return which columns of codes hold labels."""
+
     def code_players(self, player: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the player of each column of codes, from that of each column."""
 
@@ -96,18 +99,22 @@ class RulesEncoder:
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
         return self.rules.vocabularies
 
+    def label_codes(self) -> tuple[bool, ...]:
+        choices = {*self.rules.categorical, *self.rules.vocabularies}
+        return tuple(f in choices for f in range(len(self.names)))
+
     def code_players(self, player: NDArray[np.int32]) -> NDArray[np.int32]:
         return player
 
     def fields(self, X: Any, codes: NDArray[Any], player: NDArray[np.int32]) -> list[InputField]:
         rules, pool = self.rules, Pool(X, "X")
         names = pool.names if pool.is_frame else self.names  # the caller's own, if there are some
-        choices = {*rules.categorical, *rules.vocabularies}
+        choices = self.label_codes()
         may_be_missing = rules.accepts_missing and not rules.finite_only
         fields = []
         for f, name in enumerate(names):
             owner = int(player[f])
-            if f in choices:
+            if choices[f]:
                 labels, numbers, positions = _label_choices(pool.labels(f), codes[:, f], rules, f)
                 fields.append(InputField(name, owner, positions, may_be_missing, labels, numbers))
                 continue
@@ -140,6 +147,9 @@ class LevelEncoder:
 
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
         return {c: f.levels for f in self.encoding.features if f.kind == LABEL for c in f.columns}
+
+    def label_codes(self) -> tuple[bool, ...]:
+        return tuple(feature.kind != NUMBER for feature in self.encoding.features)
 
     def code_players(self, player: NDArray[np.int32]) -> NDArray[np.int32]:
         return self.encoding.player
@@ -185,6 +195,9 @@ class PoolEncoder:
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
         return {}
 
+    def label_codes(self) -> tuple[bool, ...]:
+        return tuple(self.background.numbers(j) is None for j in range(len(self.background.names)))
+
     def code_players(self, player: NDArray[np.int32]) -> NDArray[np.int32]:
         return player
 
@@ -211,6 +224,9 @@ class BitEncoder:
 
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
         return {}
+
+    def label_codes(self) -> tuple[bool, ...]:
+        return (True,) * len(self.names)
 
     def code_players(self, player: NDArray[np.int32]) -> NDArray[np.int32]:
         return player

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,20 @@ def coalition_values(
         member = (S >> player & 1).astype(bool)
         means.append(share @ function(np.where(member, row, background)))
     return np.stack(means)
+
+
+def coalition_weights(coalitions: NDArray[np.bool_], index: Index) -> Floats:
+    """Return what v of each of these coalitions (n_coalitions, n_players) adds to the values of players.
+
+    The weights are (n_players, n_coalitions).
+    """
+    size, n_players = coalitions.sum(axis=1), coalitions.shape[1]
+    if index.adds_up:
+        chance = np.array([1 / (n_players * comb(n_players - 1, k)) for k in range(n_players)])
+    else:
+        chance = np.full(n_players, 0.5 ** (n_players - 1))
+    joining, leaving = chance[np.maximum(size - 1, 0)], chance[np.minimum(size, n_players - 1)]
+    return np.asarray(np.where(coalitions.T, joining, -leaving))
 
 
 def values_of_game(v: Floats, n_players: int, index: Index) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -53,6 +53,25 @@ class Estimates(NamedTuple):
     errors: Floats | None
 
 
+@dataclass(frozen=True)
+class DependenceReport:
+    """Which model of the features' dependence conditional values use, and how well candidates describe held-out rows.
+
+    Attributes
+    ----------
+    name : {"gaussian", "copula", "mixture", "data"}
+    losses : dict of str to float
+        Mean over held-out rows and coalitions of (f(x) - v(S))^2, by candidate, where some were compared: the smaller,
+        the nearer v is to the mean output given the features of S.
+    independent : float, optional
+        The same where unknown features are drawn independently of known ones, as for interventional values.
+    """
+
+    name: str
+    losses: dict[str, float] = field(default_factory=dict)
+    independent: float | None = None
+
+
 class Quality:
     """How close values are to the SHAP values of what is explained.
 
@@ -67,6 +86,8 @@ class Quality:
         nothing is fitted.
     is_rescaled : bool
         Whether values are those of the raw output, times slopes of what is explained, and not its SHAP values.
+    dependence : DependenceReport, optional
+        Which dependence conditional values follow; they are exact, or within their errors, under this model.
     """
 
     def __init__(
@@ -75,8 +96,9 @@ class Quality:
         fidelity: Callable[[], FidelityReport] | None = None,
         is_rescaled: bool = False,
         tolerance: float = 0.0,
+        dependence: DependenceReport | None = None,
     ) -> None:
-        self.background_error, self._fidelity = background_error, fidelity
+        self.background_error, self._fidelity, self.dependence = background_error, fidelity, dependence
         self.is_rescaled, self.tolerance = is_rescaled, tolerance
 
     def __repr__(self) -> str:
@@ -86,6 +108,7 @@ class Quality:
             "tolerance": self.tolerance,
             "background_error": self.background_error,
             "fidelity": self.fidelity,
+            "dependence": self.dependence,
         }
         return f"Quality({', '.join(f'{name}={fact}' for name, fact in facts.items() if fact)})"
 
@@ -110,6 +133,8 @@ class EngineInfo:
         None where there is no background, or its size is unknown.
     is_path_dependent : bool
         Whether values are relative to the training rows in the trees.
+    is_conditional : bool
+        Whether unknown features follow known ones.
     model : str
         Library and class of the model, "" where unknown.
     n_trees, n_leaves, n_terms : int
@@ -136,6 +161,7 @@ class EngineInfo:
     kind: str
     n_background: int | None
     is_path_dependent: bool = False
+    is_conditional: bool = False
     model: str = ""
     n_trees: int = 0
     n_leaves: int = 0

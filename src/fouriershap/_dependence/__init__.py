@@ -1,0 +1,1 @@
+"""Models of how features depend on each other, fitted to rows; see README.md."""

@@ -1,0 +1,296 @@
+"""`Mixture`: Gaussians with full covariances for numbers, with labels and missing values independent within each.
+
+One component is a Gaussian; with ranks as coordinates it is a Gaussian copula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.headers import require
+from fouriershap._dependence import coordinates
+from fouriershap._dependence.coordinates import Coordinates
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+_ARRAYS = ("is_label", "codes", "n_symbols", "weights", "means", "covariances", "shares")
+LEAST_VARIANCE = 1e-9  # of a coordinate, whose variance is about 1
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A distribution of rows of codes, NaN where missing.
+
+    A feature has a *symbol* in each row: the position of its label, or 0 for a number; the last one stands for a
+    missing value.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    is_label : (n_features,) bool
+    codes : (n_features, n_codes) float64
+        Codes of the labels of each feature in ascending order, padded with infinity.
+    n_symbols : (n_features,) int64
+    weights : (n_components,) float64
+    means : (n_components, n_numbers) float64
+    covariances : (n_components, n_numbers, n_numbers) float64
+    shares : (n_components, n_features, most symbols) float64
+        How often each symbol comes.
+    """
+
+    coordinates: Coordinates
+    is_label: NDArray[np.bool_]
+    codes: Floats
+    n_symbols: NDArray[np.int64]
+    weights: Floats
+    means: Floats
+    covariances: Floats
+    shares: Floats
+
+    @property
+    def n_components(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Positions of the features that are numbers."""
+        return np.flatnonzero(~self.is_label)
+
+    @cached_property
+    def labels(self) -> NDArray[np.int64]:
+        """Positions of the features that are labels."""
+        return np.flatnonzero(self.is_label)
+
+    @cached_property
+    def varied(self) -> NDArray[np.int64]:
+        """Positions of the features that have several symbols."""
+        return np.flatnonzero((self.shares > 0).any(axis=0).sum(axis=1) > 1)
+
+    @cached_property
+    def has_missing_numbers(self) -> bool:
+        """Whether some number may be missing."""
+        return bool((~self.is_label[self.varied]).any())
+
+    @cached_property
+    def log_shares(self) -> Floats:
+        """Logarithms of shares, with one more symbol, of which nothing is known: it tells no components apart."""
+        known = (self.shares > 0).any(axis=0)
+        logs = np.log(np.where(known, np.maximum(self.shares, 1e-300), 1.0))
+        return np.concatenate([logs, np.zeros((*logs.shape[:2], 1))], axis=2)
+
+    def symbols(self, rows: Floats) -> NDArray[np.int64]:
+        """Return the symbol of each feature in rows of codes, (n_rows, n_features); -1 for unknown labels."""
+        out = np.zeros(rows.shape, dtype=np.int64)
+        for f in self.labels.tolist():
+            place = np.searchsorted(self.codes[f], rows[:, f])
+            place = np.minimum(place, self.codes.shape[1] - 1)
+            out[:, f] = np.where(self.codes[f][place] == rows[:, f], place, -1)
+        return np.where(np.isnan(rows), self.n_symbols - 1, out)
+
+    def symbol_codes(self, f: int, symbols: NDArray[np.int64]) -> Floats:
+        """Return the codes of symbols of a label, NaN for missing ones."""
+        missing = symbols == self.n_symbols[f] - 1
+        known = self.codes[f][np.minimum(symbols, self.codes.shape[1] - 1)]
+        return np.asarray(np.where(missing, np.nan, known))
+
+    def positions(self, rows: Floats) -> Floats:
+        """Return the coordinates of the numbers in rows of codes."""
+        return self.coordinates.forward(rows[:, self.numbers])
+
+    def condition(self, masks: Masks, gone: Masks) -> Conditioned:
+        """Condition on the features of each coalition (n_coalitions, n_features).
+
+        ``gone`` (n_numbers,): numbers that the rows lack.
+        """
+        return Conditioned(self, masks, gone)
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> Floats:
+        """Draw rows of codes."""
+        nothing = self.condition(
+            np.zeros((1, len(self.is_label)), dtype=bool), np.zeros(len(self.numbers), bool)
+        )
+        row = np.full((1, len(self.is_label)), np.nan)
+        return nothing.draw(row, nothing.given(row), nothing.noise(n_rows, rng))[0, 0]
+
+    def log_density(self, rows: Floats) -> Floats:
+        """Return log densities of rows: of the coordinates of their numbers, and of their symbols."""
+        out = np.empty(len(rows))
+        for some, gone in row_patterns(self.positions(rows)):
+            everything = self.condition(np.ones((1, rows.shape[1]), dtype=bool), gone)
+            log = everything.log_joint(self.positions(rows[some]), self.symbols(rows[some]))[:, 0]
+            out[some] = _log_sum(log)
+        return out
+
+    # Files
+
+    def to_contents(self) -> dict[str, NDArray[Any]]:
+        """Return named arrays for a file."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        own = {name: getattr(self.coordinates, name) for name in coordinates.ARRAYS}
+        return arrays | {f"coordinates.{name}": array for name, array in own.items()}
+
+    @classmethod
+    def from_contents(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Build from what `to_contents` returned."""
+        scale = Coordinates(**{name: arrays[f"coordinates.{name}"] for name in coordinates.ARRAYS})
+        found = cls(scale, **{name: arrays[name] for name in _ARRAYS})
+        n, k = len(found.is_label), len(found.weights)
+        require(found.is_label.dtype == np.bool_ and found.n_symbols.dtype == np.int64, "it has other types")
+        d = len(found.numbers)
+        scale.verify(d)
+        shapes = {"weights": (k,), "means": (k, d), "covariances": (k, d, d), "n_symbols": (n,)}
+        for name, shape in shapes.items():
+            require(getattr(found, name).shape == shape, f"{name} has the wrong shape")
+            require(np.isfinite(getattr(found, name)).all(), f"{name} is not finite")
+        most = int(found.n_symbols.max(initial=1))
+        require(k > 0 and found.shares.shape == (k, n, most), "shares has the wrong shape")
+        require(found.codes.shape == (n, max(most - 1, 1)), "codes has the wrong shape")
+        require((found.n_symbols > 0).all(), "a feature has no values")
+        return found
+
+
+class Given(NamedTuple):
+    """What rows tell of each coalition's other features.
+
+    Attributes
+    ----------
+    shares : (n_components, n_coalitions, n_rows)
+        Probability of each component.
+    means : (n_components, n_coalitions, n_rows, n_numbers)
+        Coordinates: those of the row where they are known, and the means of the others.
+    """
+
+    shares: Floats
+    means: Floats
+
+
+class Noise(NamedTuple):
+    """Random numbers that all rows share.
+
+    Attributes
+    ----------
+    numbers : (n_components, n_coalitions, n_draws, n_numbers)
+        Deviations from the means, 0 for what is known.
+    uniform : (n_coalitions, n_draws)
+        Choose components.
+    symbols : (n_components, n_coalitions, n_draws, n_varied)
+    """
+
+    numbers: Floats
+    uniform: Floats
+    symbols: NDArray[np.int64]
+
+
+class Conditioned:
+    """A mixture, conditioned on the features of coalitions; everything that all rows share."""
+
+    def __init__(self, mixture: Mixture, masks: Masks, gone: Masks) -> None:
+        self.mixture, self.masks = mixture, masks
+        covariances = mixture.covariances[:, None]
+        known = self.known = masks[:, mixture.numbers] & ~gone
+        both = known[:, :, None] & known[:, None, :]
+        blocks = np.where(both, covariances, 0.0) + (~known)[:, :, None] * np.eye(known.shape[1])
+        self._precision = np.where(both, np.linalg.inv(blocks), 0.0)
+        self._log_det = np.linalg.slogdet(blocks)[1]  # (n_components, n_coalitions)
+        left = covariances - covariances @ self._precision @ covariances
+        unknown = ~known[:, :, None] & ~known[:, None, :]
+        # (n_components, n_coalitions, n_numbers, n_numbers), 0 for what is known
+        self.covariances = np.where(unknown, (left + left.swapaxes(2, 3)) / 2, 0.0)
+
+    def log_joint(self, positions: Floats, symbols: NDArray[np.int64]) -> Floats:
+        """Return log densities of components and what is known of rows, (n_components, n_coalitions, n_rows)."""
+        moved, solved = self._moved(positions)
+        return self._log_joint(moved, solved, symbols)
+
+    def given(self, rows: Floats) -> Given:
+        """Return what rows of codes tell."""
+        mixture = self.mixture
+        moved, solved = self._moved(mixture.positions(rows))
+        means = self._means(moved, solved)
+        if mixture.n_components == 1:
+            return Given(np.ones(means.shape[:3]), means)
+        log = self._log_joint(moved, solved, mixture.symbols(rows))
+        return Given(np.exp(log - _log_sum(log)), means)
+
+    def means_of(self, positions: Floats) -> Floats:
+        """Return coordinates with means in place of what is not known, see `Given`."""
+        return self._means(*self._moved(positions))
+
+    def noise(self, n_draws: int, rng: np.random.Generator, antithetic: bool = False) -> Noise:
+        """Draw random numbers; ``antithetic``: the second half mirrors the first."""
+        mixture, (n_coalitions, n_numbers) = self.mixture, self.known.shape
+        drawn = n_draws // 2 if antithetic else n_draws
+        normal = rng.standard_normal((n_coalitions, drawn, n_numbers))
+        choices = rng.random((n_coalitions, drawn, 1 + len(mixture.varied)))
+        if antithetic:
+            normal, choices = (
+                np.concatenate(pair, axis=1) for pair in ((normal, -normal), (choices, 1 - choices))
+            )
+        lifted = self.covariances + (self.known[:, :, None] + LEAST_VARIANCE / 10) * np.eye(n_numbers)
+        roots = np.where(self.known[:, :, None], 0.0, np.linalg.cholesky(lifted))
+        symbols = np.empty((mixture.n_components, *choices.shape[:2], len(mixture.varied)), dtype=np.int64)
+        for v, f in enumerate(mixture.varied.tolist()):
+            upper = mixture.shares[:, f].cumsum(axis=1)[:, None, None, :-1]
+            symbols[..., v] = (choices[None, :, :, 1 + v, None] > upper).sum(axis=3)
+        return Noise(normal @ roots.swapaxes(2, 3), choices[..., 0], symbols)
+
+    def draw(self, rows: Floats, given: Given, noise: Noise) -> Floats:
+        """Return rows of codes (n_coalitions, n_rows, n_draws, n_features), drawn given what is known of rows."""
+        mixture = self.mixture
+        shape = (len(self.masks), len(rows), noise.uniform.shape[1])
+        component: Any = 0
+        if mixture.n_components > 1:
+            upper = np.moveaxis(given.shares, 0, -1).cumsum(axis=2)[:, :, None, :-1]
+            component = (noise.uniform[:, None, :, None] > upper).sum(axis=3)
+        c, r, m = np.ogrid[tuple(map(slice, shape))]
+        out = np.empty((*shape, rows.shape[1]))
+        positions = given.means[component, c, r] + noise.numbers[component, c, m]
+        out[..., mixture.numbers] = mixture.coordinates.back(positions)
+        symbols = noise.symbols[component, c, m]
+        for f in mixture.labels.tolist():
+            out[..., f] = mixture.codes[f, 0]
+        for v, f in enumerate(mixture.varied.tolist()):
+            if mixture.is_label[f]:
+                out[..., f] = mixture.symbol_codes(f, symbols[..., v])
+            else:
+                out[..., f] = np.where(symbols[..., v] == 0, out[..., f], np.nan)
+        return np.where(self.masks[:, None, None], rows[:, None], out)
+
+    def _moved(self, positions: Floats) -> tuple[Floats, Floats]:
+        """Return deviations of what is known from the means, and these times the inverse covariance."""
+        moved = positions - self.mixture.means[:, None]
+        moved = np.where(self.known[None, :, None], moved[:, None], 0.0)
+        return moved, moved @ self._precision
+
+    def _means(self, moved: Floats, solved: Floats) -> Floats:
+        mixture = self.mixture
+        from_means = np.where(self.known[None, :, None], moved, solved @ mixture.covariances[:, None])
+        return np.asarray(mixture.means[:, None, None] + from_means)
+
+    def _log_joint(self, moved: Floats, solved: Floats, symbols: NDArray[np.int64]) -> Floats:
+        mixture = self.mixture
+        n_known = self.known.sum(axis=1)[:, None]
+        log = -0.5 * ((moved * solved).sum(axis=3) + self._log_det[..., None] + n_known * np.log(2 * np.pi))
+        log += np.log(mixture.weights)[:, None, None]
+        features = np.arange(symbols.shape[1])
+        told = mixture.log_shares[:, features, symbols]  # (n_components, n_rows, n_features)
+        return np.asarray(log + self.masks.astype(float) @ told.swapaxes(1, 2))
+
+
+def row_patterns(positions: Floats) -> list[tuple[NDArray[np.int64], Masks]]:
+    """Return rows that lack the same numbers, and which these are."""
+    gone = np.isnan(positions)
+    if not gone.any():
+        return [(np.arange(len(gone)), np.zeros(gone.shape[1], dtype=bool))] if len(gone) else []
+    patterns, place = np.unique(gone, axis=0, return_inverse=True)
+    return [(np.flatnonzero(place.reshape(-1) == p), pattern) for p, pattern in enumerate(patterns)]
+
+
+def _log_sum(log: Floats) -> Floats:
+    most = log.max(axis=0)
+    return np.asarray(most + np.log(np.exp(log - most).sum(axis=0)))

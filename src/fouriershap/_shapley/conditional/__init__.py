@@ -1,0 +1,1 @@
+"""Conditional values: what is unknown follows what is known; see `ConditionalEngine`."""

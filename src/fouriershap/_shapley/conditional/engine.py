@@ -1,0 +1,393 @@
+"""`ConditionalEngine`: SHAP values of the game v(S) = E[f(X) | X_S = x_S], under a dependence of the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import FidelityWarning, InputError
+from fouriershap._base.headers import from_json, get_part, get_typed, require
+from fouriershap._base.messages import truncated_repr
+from fouriershap._base.threads import one_blas_thread
+from fouriershap._base.warn import warn
+from fouriershap._dependence.mixture import Mixture
+from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_weights
+from fouriershap._shapley.conditional.choice import DependenceChoice
+from fouriershap._shapley.conditional.control import Control, exact_control, fit_control
+from fouriershap._shapley.conditional.game import ConditionalGame
+from fouriershap._shapley.conditional.pairs import PairedCoalitions, pair_coalitions
+from fouriershap._shapley.engine import (
+    BackgroundRows,
+    Contents,
+    DependenceReport,
+    Engine,
+    EngineInfo,
+    Estimates,
+    Floats,
+    PageLookup,
+    Plan,
+    Quality,
+    WrappingEngine,
+)
+from fouriershap._shapley.indices import InteractionIndex
+from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_keys
+
+MOST_PLAYERS = 10  # of whom all coalitions are taken
+_FIRST_DRAWS = 512  # of a row, shared among its coalitions
+_LEAST_DRAWS, _PAIR_DRAWS = 2, 4  # of a coalition, where all are taken and where pairs are
+_MOST_DRAWS = 1 << 17  # of a row
+_PILOT_ROWS, _PILOT_DRAWS = 8, 8
+_FIRST_PAIRS, _MOST_PAIRS = 128, 1 << 13
+_BLOCK = 256  # rows
+_ARRAYS = ("player", "mean", "mean_variance", "spread", "size_noise")
+_LEAST_SCALE = 0.02  # of the spread of an output: errors refer to values of this size in any case
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How conditional values are computed.
+
+    Attributes
+    ----------
+    tolerance : float
+        Largest standard error of a value, as a share of the row's largest value.
+    n_fitted : int
+        Rows drawn from the dependence, whose outputs the control is fitted to and the mean taken from.
+    seed : int
+    """
+
+    tolerance: float
+    n_fitted: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalEngine(WrappingEngine):
+    """Conditional values of what another engine explains (see `Engine`), from whose predictions they are computed.
+
+    Attributes
+    ----------
+    inner : Engine
+    mixture : Mixture
+    control : Control or None
+        Subtracted from the outputs before they are drawn; its conditional means have a closed form.
+    player : (n_features,) int32
+    mean, mean_variance : (n_outputs,) float64
+        Mean output under the dependence, and the variance of this estimate.
+    spread : (n_outputs,) float64
+        Standard deviation of the output under the dependence.
+    size_noise : (n_players + 1,) float64
+        Standard deviation of what is drawn, by the size of the coalition.
+    settings : Settings
+    report : DependenceReport
+    rows : BackgroundRows or None
+        Rows that the dependence was fitted to; a file does not keep them.
+    """
+
+    mixture: Mixture
+    control: Control | None
+    player: NDArray[np.int32]
+    mean: Floats
+    mean_variance: Floats
+    spread: Floats
+    size_noise: Floats
+    settings: Settings
+    report: DependenceReport
+    rows: BackgroundRows | None = None
+    choice: DependenceChoice | None = None
+
+    @property
+    def expected(self) -> Floats:
+        return self.mean
+
+    @property
+    def background(self) -> BackgroundRows | None:
+        return self.rows
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is drawn."""
+        control = self.control
+        return control is not None and control.is_exact and not self.mixture.has_missing_numbers
+
+    @property
+    def quality(self) -> Quality:
+        exact = self.is_closed and self.n_players <= MOST_PLAYERS
+        return Quality(tolerance=0.0 if exact else self.settings.tolerance, dependence=self.report)
+
+    @property
+    def info(self) -> EngineInfo:
+        return replace(self.inner.info, is_conditional=True)
+
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
+        return self.estimate(rows, n_jobs, outputs).values
+
+    def game(self, dtype: Any, n_jobs: int = -1) -> ConditionalGame:
+        """Return the games of rows of this type."""
+
+        def predict(codes: Floats) -> Floats:
+            return self.inner.predict(codes.astype(dtype, copy=False), n_jobs)
+
+        return ConditionalGame(
+            predict, self.mixture, self.player, self.control, self.settings.seed, self.n_outputs
+        )
+
+    def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
+        codes, game = np.asarray(rows, dtype=np.float64), self.game(rows.dtype, n_jobs)
+        predictions = self.inner.predict(rows, n_jobs)
+        if outputs is not None:
+            outputs[:] = predictions
+        values = np.empty((len(rows), self.n_players, self.n_outputs))
+        errors, n_unfinished = np.empty_like(values), 0
+        explain = self._enumerate if self.n_players <= MOST_PLAYERS else self._sample
+        with one_blas_thread():
+            for first in range(0, len(rows), _BLOCK):
+                part = slice(first, first + _BLOCK)
+                values[part], errors[part], unfinished = explain(game, codes[part], predictions[part])
+                n_unfinished += unfinished
+        if n_unfinished:
+            warn(
+                f"{n_unfinished} of {len(rows)} rows stopped at the most draws of a row: their standard errors are "
+                f"above tolerance={self.settings.tolerance:g}. shap_values(X, errors=True) returns them.",
+                FidelityWarning,
+            )
+        return Estimates(values, errors)
+
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> InteractionEngine:
+        if self.n_players > MOST_PLAYERS:
+            raise InputError(
+                f"interactions of conditional values come from all coalitions, for up to {MOST_PLAYERS} players, but "
+                f"there are {self.n_players}. Give groups= that leave fewer."
+            )
+        keys = all_keys(range(self.n_players), order, self.n_players)
+        keys = select_keys(keys, wanted, min_order, self.n_players)
+        return CoalitionInteractions(self._game_of, self.n_players, self.n_outputs, index, order, keys)
+
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        return "conditional values have no look-ups"
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        if self.choice is None:
+            raise InputError(
+                "this explainer was loaded from a file, which keeps no rows: build it again from the model."
+            )
+        inner = self.inner.with_background(rows, weights)
+        return make_conditional(inner, self.choice, rows, weights, self.settings)
+
+    def to(self, device: str) -> Engine:
+        if device == "cpu":
+            return self
+        raise InputError(
+            f"device is {truncated_repr(device)}, but conditional values are computed on 'cpu' only."
+        )
+
+    def plan(self, n_rows: int | None) -> Plan:
+        if self.n_players > MOST_PLAYERS:
+            return Plan(
+                "sampled", "coalitions in complementary pairs, shared by all rows, until errors are small"
+            )
+        drawn = "by closed forms" if self.is_closed else "by conditional draws until errors are small"
+        return Plan("definition", f"all coalitions, {drawn}")
+
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        arrays, header = self.inner.to_contents(interactions, background)
+        own = {f"mixture.{name}": array for name, array in self.mixture.to_contents().items()}
+        own |= {name: getattr(self, name) for name in _ARRAYS}
+        if self.control is not None:
+            own |= {f"control.{name}": array for name, array in self.control.to_contents().items()}
+        about: dict[str, Any] = {"settings": vars(self.settings), "report": vars(self.report)}
+        about["is_exact"] = self.control is not None and self.control.is_exact
+        return arrays | {f"conditional.{name}": array for name, array in own.items()}, header | {
+            "conditional": about
+        }
+
+    @classmethod
+    def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], inner: Engine) -> Self:
+        """Build from what `to_contents` wrote; ``header`` is its part "conditional"."""
+        own = _below(arrays, "conditional.")
+        mixture = Mixture.from_contents(_below(own, "mixture."))
+        control, is_exact = None, get_typed(header, "is_exact", bool)
+        if "control.phases" in own:
+            control = Control.from_contents(_below(own, "control."), is_exact, len(mixture.numbers))
+        n, o = inner.n_players, inner.n_outputs
+        shapes = {"mean": (o,), "mean_variance": (o,), "spread": (o,), "size_noise": (n + 1,)}
+        for name, shape in shapes.items():
+            array = own[name]
+            require(array.shape == shape and array.dtype == np.float64, f"{name} has the wrong shape")
+            require(
+                np.isfinite(array).all() and (name == "mean" or (array >= 0).all()), f"{name} is not a number"
+            )
+        player = own["player"]
+        fits = player.shape == mixture.is_label.shape and player.dtype == np.int32
+        require(fits and np.array_equal(np.unique(player), np.arange(n)), "its dependence has other players")
+        settings = from_json(Settings, header.get("settings"), "settings")
+        told = get_part(header, "report")
+        losses = {str(name): float(value) for name, value in get_part(told, "losses").items()}
+        report = DependenceReport(
+            get_typed(told, "name", str), losses, get_typed(told, "independent", float | None)
+        )
+        found = {name: own[name] for name in shapes}
+        return cls(inner, mixture, control, player, **found, settings=settings, report=report)  # type: ignore[arg-type]
+
+    # All coalitions
+
+    @cached_property
+    def _coalitions(self) -> NDArray[np.bool_]:
+        """All coalitions; bit j of the position of one tells whether player j belongs to it."""
+        n = self.n_players
+        return (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(bool)
+
+    @cached_property
+    def _by_size(self) -> list[tuple[NDArray[np.int64], int]]:
+        """Positions of the coalitions of each size but the smallest and largest, and draws of each.
+
+        Draws are proportional to the noise and to what an error does to the values.
+        """
+        n, sizes = self.n_players, self._coalitions.sum(axis=1)
+        places = [np.flatnonzero(sizes == s) for s in range(1, n)]
+        weights = coalition_weights(self._coalitions, self.index)
+        effect = [
+            np.sqrt((weights[:, at[0]] ** 2).sum()) * self.size_noise[s + 1] for s, at in enumerate(places)
+        ]
+        whole = sum(len(at) * each for at, each in zip(places, effect, strict=True))
+        share = [_FIRST_DRAWS * each / max(whole, 1e-300) for each in effect]
+        return [(at, max(2 * round(each / 2), _LEAST_DRAWS)) for at, each in zip(places, share, strict=True)]
+
+    def _enumerate(
+        self, game: ConditionalGame, rows: Floats, predictions: Floats
+    ) -> tuple[Floats, Floats, int]:
+        """Return values, errors, and the number of rows that exceed the tolerance."""
+        phi, errors = self._settle(*self._worths(game, rows, predictions))
+        return phi, errors, int(self._is_open(phi, errors).sum())
+
+    def _worths(self, game: ConditionalGame, rows: Floats, predictions: Floats) -> tuple[Floats, Floats]:
+        """Return v(S) and variances (n_coalitions, n_rows, n_outputs), from more and more draws."""
+        closed, drawn, variances = np.zeros((3, len(self._coalitions), len(rows), self.n_outputs))
+        closed[0], variances[0], closed[-1] = self.mean, self.mean_variance, predictions
+        left, n_before, level = np.arange(len(rows)), 0.0, 0
+        while True:
+            n_new = max(n_before, 1.0)  # multiples of the first draws
+            share = n_new / (n_before + n_new)
+            for at, n_draws in self._by_size:
+                key = self.n_players * level + int(self._coalitions[at[0]].sum())
+                masks, place = self._coalitions[at], np.ix_(at, left)
+                found = game.means(rows[left], masks, int(n_draws * n_new), key, with_closed=not level)
+                closed[place] += found.closed
+                drawn[place] += share * (found.drawn - drawn[place])
+                variances[place] = (1 - share) ** 2 * variances[place] + share**2 * found.variances
+            n_before, level = n_before + n_new, level + 1
+            phi, errors = self._settle(closed[:, left] + drawn[:, left], variances[:, left])
+            left = left[self._is_open(phi, errors)]
+            if not len(left) or self.is_closed or n_before * _FIRST_DRAWS >= _MOST_DRAWS:
+                return closed + drawn, variances
+
+    def _settle(self, values: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """Return the values of players and their standard errors."""
+        weights = coalition_weights(self._coalitions, self.index)
+        phi = np.moveaxis(np.tensordot(weights, values, (1, 0)), 0, 1)
+        errors = np.sqrt(np.moveaxis(np.tensordot(weights**2, variances, (1, 0)), 0, 1))
+        return phi, errors
+
+    def _is_open(self, phi: Floats, errors: Floats) -> NDArray[np.bool_]:
+        """Return which rows have errors above the tolerance."""
+        size = np.maximum(np.abs(phi).max(axis=(1, 2)), _LEAST_SCALE * self.spread.max(initial=0.0))
+        return np.asarray(errors.max(axis=(1, 2)) > self.settings.tolerance * size)
+
+    def _game_of(self, row: NDArray[Any]) -> Floats:
+        rows = np.asarray(row[None], dtype=np.float64)
+        with one_blas_thread():
+            return self._worths(self.game(row.dtype), rows, self.inner.predict(row[None]))[0][:, 0]
+
+    # Pairs
+
+    @cached_property
+    def _pairs(self) -> PairedCoalitions:
+        return pair_coalitions(self.n_players, _MOST_PAIRS, np.random.default_rng([self.settings.seed, 2]))
+
+    def _sample(self, game: ConditionalGame, rows: Floats, predictions: Floats) -> tuple[Floats, Floats, int]:
+        """Return the same as `_enumerate`, from more and more pairs."""
+        shape = (len(rows), self.n_players, self.n_outputs)
+        values, errors, left = np.empty(shape), np.empty(shape), np.arange(len(rows))
+        differences = noise = np.zeros((len(self._pairs.sizes), len(rows), self.n_outputs))
+        noise, known = noise.copy(), np.zeros(len(self._pairs.sizes), dtype=bool)
+        budget = max(_FIRST_PAIRS, 4 * self.n_players)
+        while True:
+            chosen = self._pairs.first(budget)
+            new = chosen[~known[chosen]]
+            inside, outside = (
+                game.means(rows[left], masks, _PAIR_DRAWS, 2 * budget + k)
+                for k, masks in enumerate((self._pairs.masks[new], ~self._pairs.masks[new]))
+            )
+            place = np.ix_(new, left)
+            differences[place] = inside.values - outside.values
+            noise[place] = inside.variances + outside.variances
+            known[new] = True
+            found, spread = self._pairs.solve(
+                chosen, differences[chosen][:, left], noise[chosen][:, left], predictions[left] - self.mean
+            )
+            values[left] = found
+            errors[left] = np.sqrt(spread**2 + self.mean_variance / self.n_players**2)
+            left = left[self._is_open(found, errors[left])]
+            if not len(left) or budget >= _MOST_PAIRS:
+                return values, errors, len(left)
+            budget *= 2
+
+
+def make_conditional(
+    inner: Engine, choice: DependenceChoice, rows: NDArray[Any], weights: Floats | None, settings: Settings
+) -> ConditionalEngine:
+    """Fit a dependence to rows of codes, and a control to the outputs of rows that are drawn from it."""
+    n = inner.n_players
+    if n > MOST_PLAYERS and not inner.index.adds_up:
+        raise InputError(
+            f"index={truncated_repr(inner.index.name)} takes all coalitions of conditional values, for up to "
+            f"{MOST_PLAYERS} players, but there are {n}. Give groups= that leave fewer, or index='shapley'."
+        )
+
+    def predict(codes: Floats) -> Floats:
+        return inner.predict(codes.astype(rows.dtype, copy=False))
+
+    mixture, report = choice(np.asarray(rows, dtype=np.float64), weights, predict)
+    sample = mixture.sample(settings.n_fitted, np.random.default_rng([settings.seed, 3]))
+    outputs = predict(sample)
+    control = exact_control(inner.representation, mixture)
+    if control is None and not mixture.has_missing_numbers:
+        control = fit_control(outputs, mixture, sample, settings.seed)
+    nothing = np.zeros(inner.n_outputs)
+    engine = ConditionalEngine(
+        inner,
+        mixture,
+        control,
+        np.array(choice.player, dtype=np.int32),
+        nothing,
+        nothing,
+        outputs.std(axis=0),
+        np.zeros(n + 1),
+        settings,
+        report,
+        BackgroundRows(rows, weights),
+        choice,
+    )
+    game = engine.game(rows.dtype)
+    mean, variance = game.mean(settings.n_fitted)
+    return replace(engine, mean=mean, mean_variance=variance, size_noise=_size_noise(game, n))
+
+
+def _size_noise(game: ConditionalGame, n_players: int) -> Floats:
+    """Return the standard deviation of what is drawn, by the size of the coalition; 1 where nothing is."""
+    noise, rng = np.ones(n_players + 1), np.random.default_rng([game.seed, 4])
+    pilot = game.mixture.sample(_PILOT_ROWS, rng)
+    for s in range(1, min(n_players, MOST_PLAYERS + 1)):
+        masks = rng.random((4, n_players)).argsort(axis=1) < s
+        noise[s] = np.sqrt(game.means(pilot, masks, _PILOT_DRAWS, s).variances.max(axis=2).mean())
+    return noise if noise[1:n_players].any() else np.ones(n_players + 1)
+
+
+def _below(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
