@@ -80,7 +80,7 @@ def _fit(
     is_whole = not np.isnan(positions).any()
     mixture = _maximise(empty, positions, symbols, share, _start(positions, symbols, n_components, rng))
     if n_components == 1 and is_whole:
-        return mixture
+        return _with_unit_scores(mixture)
     before = -np.inf
     for _ in range(_MOST_STEPS):
         log = np.empty((n_components, len(rows)))
@@ -93,7 +93,15 @@ def _fit(
         if reached - before < _SETTLED:
             break
         before = reached
-    return mixture
+    return _with_unit_scores(mixture)
+
+
+def _with_unit_scores(mixture: Mixture) -> Mixture:
+    """Return the mixture with standard normal ranks of few values, whose scores are those of their middle ranks."""
+    spread = np.sqrt(np.diagonal(mixture.covariances, axis1=1, axis2=2))
+    unit = np.where(mixture.coordinates.discrete, 1 / spread, 1.0)
+    means = np.where(mixture.coordinates.discrete, 0.0, mixture.means)
+    return replace(mixture, means=means, covariances=mixture.covariances * unit[:, :, None] * unit[:, None])
 
 
 def _start(

@@ -68,8 +68,9 @@ class Mixture:
 
     @cached_property
     def varied(self) -> NDArray[np.int64]:
-        """Positions of the features that have several symbols."""
-        return np.flatnonzero((self.shares > 0).any(axis=0).sum(axis=1) > 1)
+        """Positions of the features whose symbols are drawn: labels, and numbers that may be missing."""
+        missing = self.shares[:, np.arange(len(self.is_label)), self.n_symbols - 1].any(axis=0)
+        return np.flatnonzero(self.is_label | missing)
 
     @cached_property
     def has_missing_numbers(self) -> bool:
@@ -115,7 +116,7 @@ class Mixture:
             np.zeros((1, len(self.is_label)), dtype=bool), np.zeros(len(self.numbers), bool)
         )
         row = np.full((1, len(self.is_label)), np.nan)
-        return nothing.draw(row, nothing.given(row), nothing.noise(n_rows, rng))[0, 0]
+        return np.asarray(nothing.draw(row, nothing.given(row), nothing.noise(n_rows, rng))[0, 0])
 
     def log_density(self, rows: Floats) -> Floats:
         """Return log densities of rows: of the coordinates of their numbers, and of their symbols."""
@@ -252,8 +253,6 @@ class Conditioned:
         positions = given.means[component, c, r] + noise.numbers[component, c, m]
         out[..., mixture.numbers] = mixture.coordinates.back(positions)
         symbols = noise.symbols[component, c, m]
-        for f in mixture.labels.tolist():
-            out[..., f] = mixture.codes[f, 0]
         for v, f in enumerate(mixture.varied.tolist()):
             if mixture.is_label[f]:
                 out[..., f] = mixture.symbol_codes(f, symbols[..., v])

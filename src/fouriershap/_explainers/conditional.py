@@ -32,19 +32,7 @@ _OPTIONS = ("dependence", "data", "tolerance", "random_state")
 def with_dependence(build: Callable[[dict[str, Any]], Parts], options: dict[str, Any]) -> Parts:
     """Build an explainer, of conditional values where ``feature_perturbation`` says so.
 
-    Such an explainer has four more options:
-
-    dependence : {"auto", "gaussian", "copula", "mixture"}
-        How features depend on each other, fitted to the background or to ``data``. "gaussian": a Gaussian of the
-        numbers. "copula": a Gaussian of the normal scores of their ranks, for skewed numbers. "mixture": several
-        Gaussians, within each of which labels and missing values are independent. "auto": the one under which the
-        conditional means are nearest to the outputs of held-out rows; ``explainer.quality.dependence`` compares them.
-    data : array or data frame, optional
-        Rows that the dependence is fitted to, instead of the background.
-    tolerance : float
-        Largest standard error of a value, as a share of the row's largest value.
-    random_state : int, optional
-        The same number draws the same rows; 0 by default.
+    `Explainer` explains the options.
     """
     perturbation = options.get("feature_perturbation")
     if not (isinstance(perturbation, str) and perturbation == CONDITIONAL):

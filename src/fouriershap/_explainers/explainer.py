@@ -70,6 +70,20 @@ class Explainer:
     **options
         The options of the function that fits the model, such as ``output``, ``groups``, ``weights``, ``n_jobs``. An
         option that it does not have is an error.
+    feature_perturbation : {"auto", "interventional", "tree_path_dependent", "conditional"}
+        "conditional": unknown features follow the known ones, under a model of their dependence, instead of the
+        background (see ``docs/correlated-features.md``). With it come the next four options.
+    dependence : {"auto", "gaussian", "copula", "mixture"}
+        Fitted to the background or to ``data``. "gaussian": a Gaussian of the numbers. "copula": a Gaussian of the
+        normal scores of their ranks, for skewed numbers. "mixture": several Gaussians, within each of which labels and
+        missing values are independent. "auto": the one whose conditional means are nearest to the outputs of held-out
+        rows; ``quality.dependence`` compares them.
+    data : array or data frame
+        Rows that the dependence is fitted to, by default the background.
+    tolerance : float
+        Largest standard error of a value, as a share of the row's largest value; 0.02 by default.
+    random_state : int
+        The same number draws the same rows; 0 by default.
 
     Attributes
     ----------
