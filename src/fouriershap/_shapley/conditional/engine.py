@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -39,6 +40,7 @@ from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_
 MOST_PLAYERS = 10  # of whom all coalitions are taken
 _FIRST_DRAWS = 512  # of a row, shared among its coalitions
 _LEAST_DRAWS, _PAIR_DRAWS = 2, 4  # of a coalition, where all are taken and where pairs are
+_MEAN_DRAWS = 256  # of a partial mean
 _MOST_DRAWS = 1 << 17  # of a row
 _PILOT_ROWS, _PILOT_DRAWS = 8, 8
 _FIRST_PAIRS, _MOST_PAIRS = 128, 1 << 13
@@ -168,6 +170,13 @@ class ConditionalEngine(WrappingEngine):
         keys = all_keys(range(self.n_players), order, self.n_players)
         keys = select_keys(keys, wanted, min_order, self.n_players)
         return CoalitionInteractions(self._game_of, self.n_players, self.n_outputs, index, order, keys)
+
+    def partial_means(self, rows: NDArray[Any], sets: Sequence[tuple[int, ...]], n_jobs: int = -1) -> Floats:
+        """Return the mean output given the players of a set, (n_rows, n_sets, n_outputs)."""
+        masks = np.array([np.isin(np.arange(self.n_players), each) for each in sets])
+        with one_blas_thread():
+            found = self.game(rows.dtype, n_jobs).means(np.asarray(rows, np.float64), masks, _MEAN_DRAWS, 0)
+        return np.moveaxis(found.values, 0, 1)
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         return "conditional values have no look-ups"
