@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.errors import InputError
 from fouriershap._kernels import walk_numpy
 from fouriershap._shapley.indices import SHAPLEY
 from fouriershap._shapley.trees import walk
@@ -169,22 +168,6 @@ def test_row_ranges_touch_no_other_rows():
     assert not some[:7].any() and not some[30:].any()
     assert_close(some[7:30], walk.path_dependent(trees, codes)[7:30])
     assert walk.leaf_visits(trees, background)[0] >= 1
-
-
-def test_bad_arguments_are_named():
-    grown = RandomTrees(np.random.default_rng(5), 3)
-    grown.grow(2)
-    coded = grown.coded()
-    with pytest.raises(InputError, match="player_of_feature"):
-        walk.prepare(coded, np.zeros(2, dtype=np.int32))
-    with pytest.raises(InputError, match="n_players"):
-        walk.prepare(coded, np.arange(3, dtype=np.int32), n_players=2)
-    trees = walk.prepare(coded)
-    codes = np.zeros((3, 4), dtype=np.int32)
-    with pytest.raises(InputError, match="background"):
-        walk.interventional(trees, codes, codes[:, :0])
-    with pytest.raises(InputError, match="weights"):
-        walk.interventional(trees, codes, codes, np.zeros(4))
 
 
 def forest_as_trees(forest):

@@ -142,22 +142,7 @@ ONE_VS_REST_PROBABILITY = Link(
     "one-vs-rest probability", normalized, is_elementwise=False, gives_probability=True
 )
 
-LINKS = {
-    link.name: link
-    for link in (
-        UNKNOWN,
-        IDENTITY,
-        MEAN,
-        PROBABILITY,
-        LOGISTIC,
-        SOFTMAX,
-        PROBIT,
-        EXP,
-        EXPM1,
-        ONE_VS_REST_LOGISTIC,
-        ONE_VS_REST_PROBABILITY,
-    )
-}
+LINKS = {found.name: found for found in list(globals().values()) if isinstance(found, Link)}
 
 
 def find_link(name: str) -> Link:

@@ -284,6 +284,8 @@ class Library:
         Names of classes of its own that hold rows, to functions ``(X, name)`` that return a matrix or a frame.
     members : callable, optional
         The (member, columns) pairs of a model of models, columns None for all; None where a model is not one.
+    harmless : set of str
+        Classes inside its models that skops does not trust by itself, although loading them runs no other code.
     """
 
     name: str
@@ -300,6 +302,7 @@ class Library:
     read_bytes: Callable[[bytes], Reading] | None = None
     rows: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     members: Callable[[Any], Sequence[tuple[Any, Any]] | None] | None = None
+    harmless: frozenset[str] = frozenset()
 
     @property
     def supported(self) -> tuple[str, ...]:

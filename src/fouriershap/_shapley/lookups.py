@@ -16,6 +16,25 @@ from fouriershap._shapley.tables import Blocks, TableSet
 from fouriershap._trees.codes import Codebook, Columns, Pages, count_lines
 
 
+class WholeLookup:
+    """A look-up that has no smaller version (see `PageLookup`)."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return arrays by name."""
+        raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def rounded(self, n_bits: int) -> None:
+        """Return None."""
+
+    def shap_values(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Raise `NotImplementedError`: only the page computes these."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
 class TableLookup:
     """Everything that explaining one row needs."""

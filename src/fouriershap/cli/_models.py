@@ -7,38 +7,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import InputError, MissingDependencyError, Reading, UnsupportedModelError, read_model
+from fouriershap import (
+    InputError,
+    MissingDependencyError,
+    Reading,
+    UnsupportedModelError,
+    libraries,
+    read_model,
+)
 from fouriershap._base.checks import import_optional, is_folder
 from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap.cli._functions import OnnxModel, import_function, is_function
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
-# Types of scikit-learn's models that skops does not trust by itself.
-_HARMLESS = {
-    "sklearn.tree._tree.Tree",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.utils.validation.check_array",
-    "functools.partial",  # skops lists the function inside on its own
-    # Those of histogram boosting, which skops itself knows only since 0.14.
-    "sklearn.compose._column_transformer._RemainderColsList",
-    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-    *(f"sklearn._loss.link.{name}" for name in ("Interval", "IdentityLink", "LogLink", "LogitLink")),
-    *(f"sklearn._loss.link.{name}" for name in ("HalfLogitLink", "MultinomialLogit")),
-    *(f"sklearn._loss.loss.{name}" for name in ("HalfSquaredError", "AbsoluteError", "PinballLoss")),
-    *(f"sklearn._loss.loss.{name}" for name in ("HalfPoissonLoss", "HalfGammaLoss", "HalfBinomialLoss")),
-    "sklearn._loss.loss.HalfMultinomialLoss",
-    # Parts of black boxes.
-    *(f"sklearn._loss.loss.{name}" for name in ("HalfTweedieLoss", "HalfTweedieLossIdentity")),
-    *(f"sklearn.calibration.{name}" for name in ("_CalibratedClassifier", "_SigmoidCalibration")),
-    *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
-    *(f"sklearn.gaussian_process.kernels.{name}" for name in ("RBF", "Matern", "RationalQuadratic")),
-    *(f"sklearn.gaussian_process.kernels.{name}" for name in ("ConstantKernel", "WhiteKernel", "DotProduct")),
-    *(f"sklearn.gaussian_process.kernels.{name}" for name in ("Sum", "Product", "Exponentiation")),
-    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.neighbors._ball_tree.BallTree",
-}
 _PICKLES = (".pkl", ".pickle", ".joblib")
 
 
@@ -101,7 +82,10 @@ def _from_skops(path: Path, trust: bool) -> Any:
     skops = import_optional("skops.io", "a .skops file", "skops")
     try:
         types = skops.get_untrusted_types(file=path)
-        unknown = sorted(set(types) - _HARMLESS)
+        # skops lists the function inside a partial on its own.
+        unknown = sorted(
+            set(types).difference({"functools.partial"}, *(each.harmless for each in libraries()))
+        )
         if unknown and not trust:
             named = ", ".join(map(truncated_text, unknown[:5]))
             raise InputError(

@@ -6,9 +6,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import IO, Any
 
 import pyarrow as pa
@@ -39,40 +39,33 @@ class Writer:
     """
 
     def __init__(self, target: Any, form: str, behind: bool = False, raw_text: bool = False) -> None:
-        self._target, self._form, self._behind, self._raw_text = target, form, behind, raw_text
+        self._target, self._form, self._raw_text = target, form, raw_text
         self._writer: Any = None
-        self._thread: Thread | None = None
-        self._failures: list[BaseException] = []
+        self._pool = ThreadPoolExecutor(1, "fouriershap_writer") if behind else None
+        self._pending: Future[None] | None = None
 
     def write(self, table: Any) -> None:
         """Append a table; the first one decides the columns."""
         self._wait()
-        if not self._behind:
+        if self._pool is None:
             self._write(table)
-            return
-        self._thread = Thread(target=self._try, args=(table,), name="fouriershap_writer")
-        self._thread.start()
+        else:
+            self._pending = self._pool.submit(self._write, table)
 
     def close(self) -> None:
         """End the file."""
         try:
             self._wait()
         finally:
+            if self._pool is not None:
+                self._pool.shutdown()
             if self._writer is not None:
                 self._writer.close()
 
     def _wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._failures:
-            raise self._failures.pop()
-
-    def _try(self, table: Any) -> None:
-        try:
-            self._write(table)
-        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-            self._failures.append(error)
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
 
     def _write(self, table: Any) -> None:
         if self._form == "arrow":

@@ -18,6 +18,7 @@ from fouriershap._base.links import (
 )
 from fouriershap._libraries.reading import Answer, Floats, Library, Question, Reading
 from fouriershap._libraries.sklearn import kernels, linear, networks, trees
+from fouriershap._libraries.sklearn.harmless import HARMLESS
 from fouriershap._libraries.sklearn.names import match_names
 from fouriershap._libraries.sklearn.sums import SUMS, members
 
@@ -170,4 +171,5 @@ LIBRARY = Library(
     ask=_ask,
     frames=("polars",),
     members=members,
+    harmless=HARMLESS,
 )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._shapley.lookups import WholeLookup
 from fouriershap._shapley.products.components import Pairs, exact_points
 from fouriershap._shapley.products.mixture import Mixture, inner_points
 from fouriershap._shapley.products.strategy import Strategy
@@ -22,27 +23,8 @@ Floats = NDArray[np.float64]
 _COLUMNS = ("center", "scale", "low", "high", "least", "most", "n_levels", "player")
 
 
-class _Whole:
-    """A look-up that has no smaller version."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return arrays by name."""
-        raise NotImplementedError
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays().values())
-
-    def rounded(self, n_bits: int) -> None:
-        """Return None."""
-
-    def shap_values(self, rows: NDArray[Any]) -> Floats:
-        """Raise `NotImplementedError`: only the page computes these."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, eq=False)
-class WaveLookup(_Whole):
+class WaveLookup(WholeLookup):
     """Waves and what their background was compiled to; ``centre`` as in `ProductEngine`."""
 
     waves: Waves
@@ -97,7 +79,7 @@ def _bounded(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearLookup(_Whole):
+class LinearLookup(WholeLookup):
     """Slopes of a linear model and the means of a background."""
 
     player: NDArray[np.int32]  # (n_features,)

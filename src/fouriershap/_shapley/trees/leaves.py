@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap._kernels.walk_numpy import Trees
 from fouriershap._shapley.indices import SHAPLEY, points
-from fouriershap._shapley.lookups import book_arrays, book_header
+from fouriershap._shapley.lookups import WholeLookup, book_arrays, book_header
 from fouriershap._shapley.trees.model import Background, TreeModel
 from fouriershap._trees.codes import Codebook
 
@@ -26,7 +26,7 @@ _MOST_SETS = 5_000_000  # more make moving a slider too slow
 
 
 @dataclass(frozen=True, eq=False)
-class LeafLookup:
+class LeafLookup(WholeLookup):
     """Everything that is needed to explain one row. Nodes are in depth-first order: a node, its left side, its right.
 
     Attributes
@@ -74,10 +74,6 @@ class LeafLookup:
     missing_value: float
     zero_as_missing: NDArray[np.bool_]
 
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays().values())
-
     def header(self) -> dict[str, Any]:
         """Return the numbers and settings that are not arrays."""
         at, weights = points(SHAPLEY, max((self.most_players + 1) // 2, 1))
@@ -110,13 +106,6 @@ class LeafLookup:
         )
         named = {name: getattr(self, name) for name in names} | book_arrays(self.book, self.zero_as_missing)
         return named if self.ratio is None else named | {"ratio": self.ratio}
-
-    def rounded(self, n_bits: int) -> None:
-        """Return None: leaves are small without rounding."""
-
-    def shap_values(self, rows: NDArray[Any]) -> Floats:
-        """Raise `NotImplementedError`: only the script of a report sums over leaves."""
-        raise NotImplementedError
 
 
 def leaf_lookup(model: TreeModel, background: Background) -> LeafLookup | None:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.errors import InputError
 from fouriershap._base.frozen import Frozen
 from fouriershap._shapley.indices import SHAPLEY, Index, moments, points
 from fouriershap._trees.codes import CodedTrees
@@ -169,20 +168,7 @@ def prepare(
     if player_of_feature is None:
         player_of_feature = np.arange(e.n_features, dtype=np.int32)
     owner = np.ascontiguousarray(player_of_feature, dtype=np.int32)
-    if owner.shape != (e.n_features,) or owner.min(initial=0) < 0:
-        raise InputError(
-            f"player_of_feature must be {e.n_features} numbers >= 0, one per feature of the trees; got shape "
-            f"{owner.shape} with minimum {owner.min(initial=0)}."
-        )
-    named = int(owner.max(initial=-1)) + 1
-    n_players = named if n_players is None else n_players
-    if n_players < named:
-        raise InputError(f"n_players is {n_players}, but player_of_feature names player {named - 1}.")
-    if e.n_outputs > 1 and e.values.shape[1] == 1 and (e.tree_output < 0).any():
-        raise InputError(
-            f"{e!r} has trees with tree_output -1 (all outputs) but only one value a leaf; give each tree an "
-            "output, or each leaf a value per output."
-        )
+    n_players = int(owner.max(initial=-1)) + 1 if n_players is None else n_players
     place, nodes = np.empty(e.n_features, dtype=np.int32), np.empty((e.n_nodes, 4), dtype=np.int32)
     kernels.nodes.pack(e.feature, coded.cut, e.missing_left, e.category_set, e.left, e.right, place, nodes)
     features = np.flatnonzero(place >= 0).astype(np.int32)
@@ -263,15 +249,7 @@ def interventional_sums(
 
 
 def _shares(background: Codes, weights: Floats | None) -> Floats:
-    n_background = background.shape[1]
-    if not n_background:
-        raise InputError("background has no rows; interventional SHAP values need at least one.")
-    share = np.ones(n_background) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    if share.shape != (n_background,) or not (np.isfinite(share).all() and share.min() >= 0 < share.sum()):
-        raise InputError(
-            f"weights must be {n_background} finite numbers >= 0, one per background row, not all 0; "
-            f"got shape {share.shape}, sum {share.sum()}."
-        )
+    share = np.ones(background.shape[1]) if weights is None else weights
     return np.asarray(share / share.sum())
 
 
