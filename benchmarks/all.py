@@ -64,7 +64,6 @@ STEPS = (
     Step("orders.py"),
     Step("catboost_ctr.py"),
     Step("sparse_wht.py"),
-    Step("stage2.py"),
     Step("jax_versions.py"),
     Step("questions.py"),
     Step("drift.py"),

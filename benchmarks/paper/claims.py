@@ -35,7 +35,7 @@ OURS = (fig2.BLACK_BOX, fig2.TABLES, fig2.CLOSED_FORM)
 class Claim:
     text: str
     found: str
-    held: bool
+    held: bool | None  # None: not all of what it needs was measured, and nothing of that contradicts it
 
 
 def claims(results: Results) -> list[Claim]:
@@ -89,7 +89,7 @@ def _deep_lift(results: Results) -> Iterator[Claim]:
             "faster and more accurate than DeepLIFT on both networks (judged by our most accurate setting; in brackets "
             f"the quickest within {NEAR:g} of its R²)",
             "; ".join(found),
-            len(held) == len(NETWORKS) and all(held),
+            _judged(all(held), len(held) == len(NETWORKS)),
         )
 
 
@@ -121,7 +121,9 @@ def _fast_shap(results: Results) -> Iterator[Claim]:
             "more accurate than FastSHAP at similar speed in at least 3 of 4 (the most accurate of ours whose "
             f"explaining, once compiled, takes at most {SIMILAR:g} times the pass of a trained FastSHAP)"
         )
-        yield Claim(text, "; ".join(found), wins >= 3)
+        yield Claim(
+            text, "; ".join(found), True if wins >= 3 else _judged(len(found) - wins < 2, len(found) == 4)
+        )
 
 
 def _at(points: dict[str, list[dict[str, Any]]], who: str, background: int) -> list[dict[str, float]]:
@@ -157,7 +159,9 @@ def _trees(results: Results) -> Iterator[Claim]:
         complete = all(set(DEPTHS) <= set(found) for found in ratios.values())
         missing = "" if complete else " (not every depth was run)"
         found = "least: " + _by_name(least, "{:.1f}x") + missing
-        yield Claim(text, found, complete and _all(least, TIMES_TREES))
+        yield Claim(
+            text, found, _judged(min(least.values()) >= TIMES_TREES, complete and len(least) == len(DATASETS))
+        )
 
 
 def _exact(results: Results) -> Iterator[Claim]:
@@ -186,12 +190,17 @@ def _table2(results: Results) -> Iterator[Claim]:
     )
     full_size = last["rows"] == last["background"] == 400
     held = any(cell["last"]["first_seconds"] < TENTH and cell["r2"] >= paper for cell in ours.values())
-    yield Claim(text, found, full_size and held)
+    yield Claim(text, found, _judged(held or not full_size, full_size))
 
 
-def _all(ratios: dict[str, float], limit: float) -> bool:
+def _judged(holds: bool, complete: bool) -> bool | None:
+    """Return whether a claim held; None where it holds for what was measured, and not all of it was."""
+    return None if holds and not complete else holds
+
+
+def _all(ratios: dict[str, float], limit: float) -> bool | None:
     """A claim about every data set holds only where all were measured."""
-    return len(ratios) == len(DATASETS) and min(ratios.values()) >= limit
+    return _judged(min(ratios.values()) >= limit, len(ratios) == len(DATASETS))
 
 
 def _by_name(values: dict[str, float], form: str) -> str:

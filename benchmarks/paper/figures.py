@@ -39,7 +39,7 @@ TREE_STYLES = {
     "pltreeshap": (RED, "v"),
 }
 STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True}
-STYLE |= {"grid.alpha": 0.25, "svg.hashsalt": "fouriershap", "figure.dpi": 120, "legend.frameon": False}
+STYLE |= {"grid.alpha": 0.25, "figure.dpi": 120, "legend.frameon": False}
 
 
 def draw(results: dict[str, dict[str, Any]], where: Path) -> None:
@@ -51,9 +51,7 @@ def draw(results: dict[str, dict[str, Any]], where: Path) -> None:
         ):
             if results_of(results, part):
                 name, drawn = figure(results)
-                for ending in ("png", "svg"):
-                    metadata = {"Date": None} if ending == "svg" else None
-                    drawn.savefig(where / f"{name}.{ending}", bbox_inches="tight", metadata=metadata)
+                drawn.savefig(where / f"{name}.png", bbox_inches="tight")
                 plt.close(drawn)
 
 

@@ -97,10 +97,13 @@ def _head(results: Results) -> str:
     )
 
 
+_VERDICTS = {True: "held", False: "**NOT held**", None: "not judged: not all of it was measured"}
+
+
 def _claims(results: Results) -> str:
     found = claims(results)
-    lines = [(claim.text, claim.found, "held" if claim.held else "**NOT held**") for claim in found]
-    held = sum(claim.held for claim in found)
+    lines = [(claim.text, claim.found, _VERDICTS[claim.held]) for claim in found]
+    held = sum(claim.held is True for claim in found)
     return f"## The claims: {held} of {len(found)} held\n\n" + table(("claim", "found here", ""), lines)
 
 
@@ -124,7 +127,7 @@ def _truth(results: Results) -> str:
 
 
 def _picture(folder: str, name: str) -> str:
-    return f"![{name}]({folder}/{name}.png) ([SVG]({folder}/{name}.svg))\n"
+    return f"![{name}]({folder}/{name}.png)\n"
 
 
 def _figure_1(results: Results, folder: str) -> str:
