@@ -42,6 +42,7 @@ BOUND = {
         "interventional",
         "path_dependent",
         "path_dependent_pairs",
+        "path_dependent_sets",
         "predict",
         "leaf_visits",
     ),

@@ -265,6 +265,27 @@ def path_dependent_pairs(draw: st.DrawFn) -> Case:
 
 
 @st.composite
+def path_dependent_sets(draw: st.DrawFn) -> Case:
+    """Some of the sets of a size; more rows than a block, and paths of more sets than rows."""
+    size = draw(st.sampled_from([1, 2, 3, 5]))
+    trees, coded, rng = draw(walks(draw(st.sampled_from([3, 8, 12]))))
+    sets = np.array(list(combinations(range(trees.n_players), size)), dtype=np.int64).reshape(-1, size)
+    keys = set_keys(sets, trees.n_players)
+    keys = keys[rng.random(len(keys)) < draw(st.sampled_from([1.0, 0.6]))]
+    n_rows = draw(st.sampled_from([1, 20, 300]))
+    out = rng.standard_normal((n_rows, len(keys), trees.n_outputs))
+    given = (
+        random_codes(rng, coded, n_rows),
+        *row_range(rng, n_rows),
+        size,
+        keys,
+        radix_of(trees.n_players),
+        out,
+    )
+    return Case((bound(trees), paths(draw, trees), *given), atol=1e-9)
+
+
+@st.composite
 def predict(draw: st.DrawFn) -> Case:
     trees, coded, rng = draw(walks())
     n_rows = draw(st.integers(1, 150))
@@ -328,5 +349,6 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "walk.leaf_visits": leaf_visits,
     "walk.path_dependent": path_dependent,
     "walk.path_dependent_pairs": path_dependent_pairs,
+    "walk.path_dependent_sets": path_dependent_sets,
     "walk.predict": predict,
 }

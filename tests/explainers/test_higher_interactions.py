@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
-from sklearn.linear_model import LinearRegression
 
 import fouriershap as fs
 import oracles
@@ -166,15 +165,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
         found.value_of(1, 1)
     with pytest.raises(fs.InputError, match="there are 20 rows"):
         found.row(20)
-    with pytest.raises(fs.InputError, match="need a background"):
-        fs.TreeExplainer(model).interactions(X)
     with pytest.raises(fs.InputError, match="index='banzhaf'"):
         fs.TreeExplainer(model, X, index="banzhaf").interactions(X)
     with pytest.raises(fs.InputError, match="have no interactions"):
         classifier = GradientBoostingClassifier(n_estimators=3).fit(X, X[:, 0] > 0)
         fs.TreeExplainer(classifier, X, output="probability").interactions(X)
-    with pytest.raises(fs.InputError, match="pairs only"):
-        fs.Explainer(LinearRegression().fit(X, X[:, 0]), X).interactions(X)
     explainer.save(tmp_path / "explainer.fshap")
     with pytest.raises(fs.InputError, match="with_background"):
         fs.load(tmp_path / "explainer.fshap").interactions(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
 from test_interactions import game_values
 
 import fouriershap as fs
@@ -20,12 +23,17 @@ from fouriershap._shapley.indices import (
     FSII,
     INTERACTION_INDICES,
     KSII,
+    SHAPLEY,
     STII,
     InteractionIndex,
     leaf_shares,
     unanimity_share,
 )
 from fouriershap._shapley.interactions import strongest_sets
+from fouriershap._shapley.products.components import compile_pairs
+from fouriershap._shapley.products.engine import ProductSettings, compile_products
+from fouriershap._shapley.products.model import weighted_rows
+from fouriershap._shapley.products.subsets import compile_subsets
 from fouriershap._shapley.sets import (
     InteractionEngine,
     all_keys,
@@ -43,7 +51,8 @@ from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._shapley.trees.sets import make_sets
 from strategies import generators, random_frequencies, random_players
 from tree_kernel_cases import ensembles
-from tree_oracles import RandomTrees, interventional_game
+from tree_oracles import RandomTrees, interventional_game, path_dependent_game
+from wave_models import WaveProblem, definition, wave_problems
 
 EVERY = tuple(INTERACTION_INDICES.values())
 
@@ -57,7 +66,7 @@ def values_of(
 
 
 def agree(found: dict[tuple[int, ...], np.ndarray], truth: dict[tuple[int, ...], np.ndarray]) -> None:
-    scale = max(1.0, *(float(np.abs(each).max()) for each in truth.values()))
+    scale = max([1.0, *(float(np.abs(each).max()) for each in truth.values())])
     assert found.keys() <= truth.keys()
     for players, want in truth.items():
         np.testing.assert_allclose(found.get(players, 0.0 * want), want, atol=1e-9 * scale, rtol=0)
@@ -104,6 +113,66 @@ def test_trees_match_the_definitions(model: Any, weighted: bool, index: Interact
             game_values(game, trees.n_players), trees.n_players, index.name, order
         )
         agree(mine, truth)
+
+
+@given(ensembles(most_features=6), st.sampled_from(EVERY), st.integers(1, 4), st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_path_dependent_trees_match_the_definitions(
+    model: Any, index: InteractionIndex, order: int, min_order: int
+) -> None:
+    coded, players, rng = model
+    players = np.unique(players, return_inverse=True)[1].astype(np.int32)
+    e = coded.ensemble
+    rows = rng.choice([*np.arange(-1.0, 9.0), np.nan], size=(3, e.n_features))
+    trees = make_model(e, players, check_memory(None), np.dtype("f8"))
+    sets = make_sets(trees, make_background(trees, None), index, order, None, min(min_order, order))
+    for row, mine in zip(coded.book.encode(rows).T, values_of(sets, rows, trees.n_players), strict=True):
+        v = game_values(path_dependent_game(coded, row, players), trees.n_players)
+        truth = oracles.set_interactions(v, trees.n_players, index.name, order)
+        agree(mine, {S: want for S, want in truth.items() if len(S) >= min(min_order, order)})
+
+
+@given(
+    wave_problems(),
+    st.sampled_from(EVERY),
+    st.integers(1, 4),
+    st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_waves_match_the_definitions(
+    problem: WaveProblem, index: InteractionIndex, order: int, by_coalitions: bool
+) -> None:
+    """Where every background row counts, and where the worth of every coalition is tabled."""
+    waves, rows = problem.waves, problem.rows[:2]
+    engine = compile_products(
+        waves, problem.background, problem.weights, SHAPLEY, ProductSettings(exact=True)
+    )
+    if waves.coefficients.shape[2]:
+        make = compile_subsets if by_coalitions else compile_pairs
+        weighted = weighted_rows(problem.background, problem.weights)
+        engine = replace(engine, strategy=make(waves, weighted, SHAPLEY))
+    n_players = engine.n_players
+    found = values_of(engine.interactions(index, order), rows, n_players)
+    for row, mine in zip(rows, found, strict=True):
+        agree(mine, oracles.set_interactions(definition(problem, row), n_players, index.name, order))
+
+
+@pytest.mark.parametrize("index", EVERY)
+def test_networks_and_linear_models_match_the_definitions(index: InteractionIndex) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    settings_ = {"hidden_layer_sizes": (4,), "activation": "tanh", "random_state": 0, "max_iter": 50}
+    network = MLPRegressor(**settings_).fit(X, X[:, 0] * X[:, 1] + np.sin(X[:, 2]))
+    linear = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0, 4.0])
+    for model in (network, linear):
+        engine = fs.Explainer(model, X[:20]).engine
+        found = values_of(engine.interactions(index, 3), X[30:33], 4)
+        for row, mine in zip(X[30:33], found, strict=True):
+            v = oracles.coalition_values(model.predict, row, X[:20], np.arange(4))
+            truth = oracles.set_interactions(v, 4, index.name, 3)
+            for players, want in truth.items():
+                np.testing.assert_allclose(mine.get(players, 0.0), want, atol=1e-5)
+    assert max(map(len, found[0])) == 1  # linear models have no pairs
 
 
 @given(generators(), st.integers(1, 7), st.integers(1, 3), st.sampled_from(EVERY), st.integers(1, 4))

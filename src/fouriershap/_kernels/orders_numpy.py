@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._kernels.walk_numpy import Codes, Floats, Trees, meetings
+from fouriershap._kernels.walk_numpy import Codes, Floats, Trees, key_of, meetings
 
 
 def interventional(
@@ -51,11 +50,3 @@ def interventional(
                 share = shares[np.minimum(leaf.c + j, most), np.maximum(leaf.z - j, 0), size]
                 total = (reached * share * (-1.0) ** j).sum(axis=1)
                 out[first_row:last_row, column[key], leaf.columns] += total[:, None] * leaf.values
-
-
-def key_of(players: Any, radix: int) -> int:
-    """Return a number for a set of players: digits p + 1, ascending, so that keys sort by size, then by players."""
-    key = 0
-    for player in sorted(players):
-        key = key * radix + player + 1
-    return key

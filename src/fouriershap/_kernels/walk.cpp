@@ -71,6 +71,20 @@ void bind_walk(nb::module_& parent) {
       },
       FreeGil());
   m.def(
+      "path_dependent_sets",
+      [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
+         int64_t size, In<int64_t, 1> keys, int64_t radix, Out<double, 3> out) {
+        check(trees.most_players <= PathSetWalk::kMostPlayers,
+              "`trees` have more than 64 players on a path.");
+        check(size >= 1 && size <= PathSetWalk::kMostPlayers, "`size` must be from 1 to 64.");
+        check(count_path_sets(trees.most_players, size) <= kMostPathSets,
+              "`trees` have more than 2^20 sets of `size` players on a path.");
+        check(radix > trees.n_players, "`radix` must be larger than the number of players.");
+        path_dependent_sets(trees, paths.of(trees), trees.rows(codes, first, last), {view(keys), radix, size},
+                            trees.out(out, last, length(keys)));
+      },
+      FreeGil());
+  m.def(
       "predict",
       [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last, Out<double, 2> out) {
         check_at_least("out", length(out), last);

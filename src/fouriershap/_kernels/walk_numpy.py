@@ -208,6 +208,44 @@ def path_dependent(
             out[first_row:last_row, leaf.players, columns] += share.T[:, :, None] * values
 
 
+def path_dependent_sets(
+    trees: Trees,
+    paths: Paths,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    size: int,
+    keys: NDArray[np.int64],
+    radix: int,
+    out: Floats,
+) -> None:
+    """Add path-dependent interactions of sets of ``size`` players to ``out`` (rows, n_sets, n_outputs).
+
+    ``keys`` (n_sets,) int64, ascending: ``key_of(players, radix)`` of the wanted sets. Paths have up to 64 players.
+    """
+    column = {key: k for k, key in enumerate(keys.tolist())}
+    for tree in range(len(trees.roots)):
+        t, weights = paths.of(tree)
+        for leaf in trees.leaves(tree, codes[:, first_row:last_row], paths.ratio):
+            a, b = leaf.holds.astype(float), leaf.ratio[:, None]
+            factor = a[..., None] * t + b[..., None] * (1 - t)
+            columns, values = trees.leaf_values(tree, leaf.node)
+            for chosen in combinations(range(len(leaf.players)), size):
+                key = key_of([leaf.players[i] for i in chosen], radix)
+                if key in column:
+                    others = np.delete(factor, chosen, axis=0).prod(axis=0) @ weights
+                    share = (a - b)[list(chosen)].prod(axis=0) * others
+                    out[first_row:last_row, column[key], columns] += share[:, None] * values
+
+
+def key_of(players: Any, radix: int) -> int:
+    """Return a number for a set of players: digits p + 1, ascending, so that keys sort by size, then by players."""
+    key = 0
+    for player in sorted(players):
+        key = key * radix + player + 1
+    return key
+
+
 def _columns_of_pairs(players: list[int], pair_column: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
     """Yield the positions of two players and the column of the pair, for the pairs that have one."""
     for i, j in combinations(range(len(players)), 2):

@@ -2,6 +2,7 @@
 #pragma once
 #include "walk_joint.h"
 #include "walk_pairs.h"
+#include "walk_sets.h"
 #include "walk_paths.h"
 #include "walk_rows.h"
 
@@ -136,6 +137,13 @@ void path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const 
       walk.run(trees.roots[t]);
     }
   }
+}
+
+void path_dependent_sets(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+                         const WantedSets& sets, const WalkValues& values) {
+  PathSetWalk walk(trees, paths, sets, values);
+  for (int64_t first = rows.first; first < rows.last; first += walk.block())
+    walk.explain({rows.codes, first, std::min(first + walk.block(), rows.last)});
 }
 
 // out: (rows, n_outputs) += values of the leaves reached.

@@ -24,6 +24,8 @@ from fouriershap._base.checks import check_choice
 
 Floats = NDArray[np.float64]
 
+_SAME = 32  # shares by which two averages are recognised as the same
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InteractionIndex:
@@ -209,6 +211,52 @@ def _index_of(name: str) -> Index:
 def find_index(name: str) -> Index:
     """Return the index of this name, or raise `InputError`."""
     return INDICES[check_choice("index", name, tuple(INDICES))]
+
+
+@lru_cache(maxsize=256)
+def index_of_sets(index: InteractionIndex, order: int, size: int) -> Index:
+    """Return the average over t that gives sets of ``size`` players their values, where a game is a sum of products.
+
+    A set takes its players' factors out of a product and averages the rest, a polynomial in t: t^r stands for a game
+    of r players more, of which the index knows the set's share. A rule of n points holds up to the degree n - 1.
+    """
+    for known in (*INDICES.values(), MAIN_EFFECT):  # whose own rules need fewer points
+        same = known.interaction.share
+        if all(
+            unanimity_share(index, order, size, size + r) == same(order, size, size + r) for r in range(_SAME)
+        ):
+            return known
+
+    @lru_cache(maxsize=64)
+    def rule(n_points: int) -> tuple[Floats, Floats]:
+        t, weights = _gauss(n_points)
+        shares = [unanimity_share(index, order, size, size + r) for r in range(n_points)]
+        series = np.zeros(n_points)  # in Legendre's polynomials on [0, 1], whose coefficients are integers
+        for degree in range(n_points):
+            terms = (
+                (-1) ** (degree + k) * comb(degree, k) * comb(degree + k, k) * shares[k]
+                for k in range(degree + 1)
+            )
+            series[degree] = (2 * degree + 1) * sum(terms, Fraction(0))
+        return t, weights * np.polynomial.legendre.legval(2 * t - 1, series)
+
+    def monomials(most: int) -> Floats:
+        t, weights = rule(2 * most + 1)
+        powers = np.arange(most + 1)[:, None]
+        return np.asarray((t**powers * weights) @ ((1 - t) ** powers).T)
+
+    return Index(
+        name=f"{index.name} of {size} in {order}",
+        adds_up=False,
+        interaction=index,
+        n_points=lambda n_players: max(1, n_players),
+        rule=rule,
+        lobatto=SHAPLEY.lobatto,
+        monomials=monomials,
+        mean_power=lambda exponent: float(
+            rule(exponent + 1)[1] @ (1 - 2 * rule(exponent + 1)[0]) ** exponent
+        ),
+    )
 
 
 @lru_cache(maxsize=64)

@@ -96,11 +96,6 @@ def key_pairs(keys: Keys, n_players: int) -> NDArray[np.int32]:
     return (np.stack(np.divmod(keys, radix_of(n_players)), axis=1) - 1).astype(np.int32)
 
 
-def all_pairs(n_players: int) -> Keys:
-    """Return the keys of all pairs of players, ascending."""
-    return pair_keys(*np.triu_indices(n_players, 1), n_players)
-
-
 def first_key(size: int, n_players: int) -> int:
     """Return the least key that a set of this size can have; all smaller sets have smaller keys."""
     return sum(radix_of(n_players) ** digit for digit in range(size))
@@ -118,6 +113,16 @@ def check_keys(order: int, n_players: int) -> None:
 def count_sets(n: int, order: int) -> int:
     """Return the number of sets of 1 to ``order`` of n players."""
     return sum(comb(n, size) for size in range(1, min(order, n) + 1))
+
+
+def check_count(n_players: int, order: int) -> None:
+    """Raise `CapacityError` where players have too many sets of up to ``order`` of them."""
+    n_sets = count_sets(n_players, order)
+    if n_sets > MOST_LISTED // 8:
+        raise CapacityError(
+            f"order={order}: {n_players:,} players have {n_sets:,} sets, too many to list. Use a lower order, or fewer "
+            "players by groups=."
+        )
 
 
 def all_keys(players: Sequence[int], order: int, n_players: int) -> Keys:
@@ -238,15 +243,6 @@ def lost_background() -> InputError:
     return InputError(
         "this explainer was loaded from a file without background rows. Pass them again: "
         "explainer.with_background(rows), on the command line --background."
-    )
-
-
-def no_higher_orders() -> InputError:
-    """Return the error for engines that have interactions of pairs only."""
-    return InputError(
-        "this explainer has interactions of pairs only (order=2, min_order=2, index='SII'). Sets of other sizes and "
-        "other indices need trees with a background, or a spectrum: explain a tree model, or the same function by "
-        "BlackBoxExplainer(predict, background, method='trees')."
     )
 
 

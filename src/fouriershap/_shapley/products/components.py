@@ -13,7 +13,9 @@ from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import Index, points
 from fouriershap._shapley.products.model import ProductSum, WeightedRows, as_complex
 
-_TINY = 1e-150  # stands for a factor 0, which cannot be divided out of a product
+Sets = NDArray[np.int64]  # (n_sets, size) players
+
+_TINY = {4: 1e-15, 8: 1e-150}  # stands for a factor 0, which cannot be divided out of a product, by bytes
 _NUMBERS = 1 << 22  # most complex numbers of a step
 
 
@@ -31,7 +33,7 @@ class Points:
 
 
 def exact_points(index: Index, n_players: int) -> Points:
-    """Return the points that integrate products of this many players exactly."""
+    """Return the points that integrate products of this many players, less one whose value it is, exactly."""
     return Points(*points(index, index.n_points(n_players)))
 
 
@@ -61,11 +63,9 @@ class Pairs:
         return component_values(model, model.factors(rows), self.components, self.weights, where, kernel)
 
     def interactions(
-        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+        self, model: ProductSum, rows: NDArray[Any], index: Index, sets: Sets, kernel: Any
     ) -> Floats:
-        del kernel  # a matrix product
-        where = exact_points(self.index, model.n_players)
-        return component_interactions(model, rows, self.components, self.weights, where, pairs)
+        return component_sets(model, rows, self.components, self.weights, index, sets, kernel)
 
     def to_contents(self) -> Contents:
         return {"components": self.components, "component_weights": self.weights}, {}
@@ -117,32 +117,52 @@ def component_values(
     return out
 
 
-def component_interactions(
+def component_sets(
     model: ProductSum,
     rows: NDArray[Any],
     components: NDArray[Any],
     weights: Floats,
-    where: Points,
-    pairs: NDArray[np.int32],
+    index: Index,
+    sets: Sets,
+    kernel: Any,
 ) -> Floats:
-    """Return interactions (n_rows, n_pairs, n_outputs).
+    """Return interactions (n_rows, n_sets, n_outputs) of sets (n_sets, size) of players, as precise as the components.
 
-    A pair gets the whole product over its two factors, times the differences of the two: a matrix product over
-    terms, points and components.
+    A set gets the whole product over its factors, times the differences of these: a matrix product over terms, points
+    and components, with a line for each beginning of a set and a column for each last player.
     """
-    out = np.zeros((len(rows), len(pairs), model.n_outputs))
-    x, a = as_complex(model.factors(rows)), as_complex(components.astype(np.float64))
-    coefficients = np.conj(as_complex(model.coefficients))
-    step = max(_NUMBERS // max(len(where.points) * x[0].size if len(x) else 1, 1), 1)
+    where = exact_points(index, max(model.n_players - sets.shape[1] + 1, 1))
+    factors = model.factors(rows, components.dtype)
+    if sets.shape[1] == 1:
+        return component_values(model, factors, components, weights, where, kernel)[:, sets[:, 0]]
+    out = np.zeros((len(rows), len(sets), model.n_outputs))
+    x, a = as_complex(factors), as_complex(components)
+    coefficients = np.conj(as_complex(model.coefficients)).astype(a.dtype)
+    at, at_weights = (each.astype(components.dtype) for each in (where.points, where.weights))
+    tiny = _TINY[components.dtype.itemsize]
+    begins, begin_of = np.unique(sets[:, :-1], axis=0, return_inverse=True)
+    begin_of = begin_of.reshape(-1)
+    step = max(
+        _NUMBERS // max(len(where.points) * max(x[0].size, x.shape[2] * len(begins)) if len(x) else 1, 1), 1
+    )
     for r, mine in enumerate(x):
-        for first in range(0, len(a), step):
-            some, share = a[first : first + step, None], weights[first : first + step, None]
+        for start in range(0, len(a), step):
+            some, share = a[start : start + step, None], weights[start : start + step, None].astype(at.dtype)
             distance = mine - some
-            between = some + where.points[:, None, None] * distance  # (components, points, players, terms)
-            between[np.abs(between) < _TINY] = _TINY
-            ratio = distance / between
-            whole = between.prod(axis=2) * (share * where.weights)[:, :, None]
+            between = some + at[:, None, None] * distance  # (components, points, players, terms)
+            between[np.abs(between) < tiny] = tiny
+            ratio = np.ascontiguousarray(np.moveaxis(distance / between, 2, 0))
+            whole = between.prod(axis=2) * (share * at_weights)[:, :, None]
+            ratio = ratio.reshape(len(ratio), *whole.shape)
             for o, mine_of in enumerate(coefficients):
-                matrix = np.einsum("cqm,cqjm,cqkm->jk", whole * mine_of, ratio, ratio, optimize=True)
-                out[r, :, o] += matrix[pairs[:, 0], pairs[:, 1]].real
+                lines = whole * mine_of * ratio[begins[:, 0]]
+                for column in begins.T[1:]:
+                    lines *= ratio[column]
+                found = _real_products(lines.reshape(len(begins), -1), ratio.reshape(len(ratio), -1))
+                out[r, :, o] += found[begin_of, sets[:, -1]]
     return out
+
+
+def _real_products(lines: NDArray[Any], columns: NDArray[Any]) -> Floats:
+    """Return the real parts of all sums of products, by one matrix product of reals."""
+    return np.asarray(np.conj(lines).view(lines.real.dtype) @ columns.view(columns.real.dtype).T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -24,7 +25,7 @@ from fouriershap._shapley.engine import (
     Plan,
     Quality,
 )
-from fouriershap._shapley.indices import Index, InteractionIndex, find_index
+from fouriershap._shapley.indices import Index, InteractionIndex, find_index, index_of_sets
 from fouriershap._shapley.means import PlayerSets
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, Raw
 from fouriershap._shapley.products.components import Pairs, compile_pairs
@@ -41,12 +42,15 @@ from fouriershap._shapley.products.model import (
 from fouriershap._shapley.products.strategy import Additive, Strategy
 from fouriershap._shapley.products.subsets import MOST_NUMBERS, MOST_PLAYERS, Subsets, compile_subsets
 from fouriershap._shapley.sets import (
+    InteractionEngine,
     Keys,
     QuickInteractions,
-    all_pairs,
-    key_pairs,
+    all_keys,
+    check_count,
+    first_key,
+    key_sets,
     lost_background,
-    no_higher_orders,
+    sum_interactions,
 )
 from fouriershap._waves.products import Products
 from fouriershap._waves.waves import Waves
@@ -207,13 +211,18 @@ class ProductEngine(ModelEngine):
 
     def interactions(
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
-    ) -> ProductPairs:
-        if not self.are_own_pairs(index, order, min_order):
-            raise no_higher_orders()
+    ) -> InteractionEngine:
+        n_players = self.n_players
+        most = 1 if isinstance(self.strategy, Additive) else order
         if wanted is None:
-            is_additive = isinstance(self.strategy, Additive)
-            wanted = np.empty(0, dtype=np.int64) if is_additive else all_pairs(self.n_players)
-        return ProductPairs(self, wanted)
+            check_count(n_players, most)
+            wanted = all_keys(range(n_players), most, n_players)
+        start = [np.searchsorted(wanted, first_key(s, n_players)) for s in range(min_order, order + 2)]
+        parts = [
+            ProductSets(self, index_of_sets(index, order, size), wanted[first:last], size)
+            for size, first, last in zip(range(min_order, order + 1), start, start[1:], strict=False)
+        ]
+        return sum_interactions(parts)
 
     def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
         del n_jobs  # matrix products
@@ -296,11 +305,18 @@ def read_product_header(header: dict[str, Any]) -> tuple[Index, int | None, Prod
 
 
 @dataclass(frozen=True, eq=False)
-class ProductPairs(QuickInteractions):
-    """Interactions of pairs in a sum of products (see `InteractionEngine`)."""
+class ProductSets(QuickInteractions):
+    """Interactions of sets of one size in a sum of products (see `InteractionEngine`)."""
 
     engine: ProductEngine
+    index: Index
     keys: Keys
+    size: int
+
+    @cached_property
+    def _sets(self) -> NDArray[np.int64]:
+        sets = key_sets(self.keys, self.engine.n_players)
+        return np.array(sets, dtype=np.int64).reshape(-1, self.size)
 
     @property
     def n_outputs(self) -> int:
@@ -311,9 +327,12 @@ class ProductPairs(QuickInteractions):
         return rows_per_block(self.engine.model)
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
-        engine = self.engine
-        pairs = key_pairs(self.keys, engine.n_players)
-        out += engine.strategy.interactions(engine.model, rows, pairs, engine.kernel)
+        engine, sets = self.engine, self._sets
+        if not len(sets):
+            return
+        out += engine.strategy.interactions(engine.model, rows, self.index, sets, engine.kernel)
+        if self.size == 1:  # what a player adds by itself is its own, by every index
+            out += (engine.model.additive(rows) - engine.centre)[:, sets[:, 0]]
 
 
 def compile_products(

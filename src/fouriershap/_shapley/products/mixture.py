@@ -21,7 +21,8 @@ from fouriershap._shapley.indices import Index
 from fouriershap._shapley.products.clusters import cluster
 from fouriershap._shapley.products.components import (
     Points,
-    component_interactions,
+    Sets,
+    component_sets,
     component_values,
     exact_points,
     verify_components,
@@ -132,11 +133,11 @@ class Mixture:
         return np.asarray(found - constant[:, None, None], dtype=np.float64)
 
     def interactions(
-        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+        self, model: ProductSum, rows: NDArray[Any], index: Index, sets: Sets, kernel: Any
     ) -> Floats:
-        del kernel  # a matrix product
-        where = exact_points(self.index, model.n_players)
-        return component_interactions(model, rows, self.components, self.weights, where, pairs)
+        if sets.shape[1] == 1 and index is self.index:
+            return self.values(model, rows, kernel)[:, sets[:, 0]]
+        return component_sets(model, rows, self.components, self.weights, index, sets, kernel)
 
     def to_contents(self) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"components": self.components, "component_weights": self.weights}

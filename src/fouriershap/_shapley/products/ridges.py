@@ -33,7 +33,6 @@ from fouriershap._shapley.products.engine import (
     NO_LOOKUP,
     ModelEngine,
     ProductEngine,
-    ProductPairs,
     ProductPlan,
     ProductSettings,
     compile_products,
@@ -41,7 +40,14 @@ from fouriershap._shapley.products.engine import (
     read_product_header,
 )
 from fouriershap._shapley.products.model import WeightedRows, weighted_rows
-from fouriershap._shapley.sets import Keys, QuickInteractions, all_pairs, no_higher_orders
+from fouriershap._shapley.sets import (
+    InteractionEngine,
+    Keys,
+    QuickInteractions,
+    all_keys,
+    check_count,
+    select_keys,
+)
 from fouriershap._waves.products import Products
 from fouriershap._waves.ridges import Ridges
 
@@ -184,10 +190,12 @@ class RidgeEngine(ModelEngine):
 
     def interactions(
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
-    ) -> RidgePairs:
-        if not self.are_own_pairs(index, order, min_order):
-            raise no_higher_orders()
-        return RidgePairs(self, all_pairs(self.n_players) if wanted is None else wanted, wanted)
+    ) -> RidgeSets:
+        if wanted is None:
+            check_count(self.n_players, order)
+            wanted = all_keys(range(self.n_players), order, self.n_players)
+        keys = select_keys(wanted, None, min_order, self.n_players)
+        return RidgeSets(self, keys, index, order, min_order)
 
     def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
         return means_by_definition(self.predict, rows, self.background, self.player, sets, n_jobs)
@@ -227,12 +235,14 @@ class RidgeEngine(ModelEngine):
 
 
 @dataclass(frozen=True, eq=False)
-class RidgePairs(QuickInteractions):
-    """Interactions of pairs in ridges (see `InteractionEngine`)."""
+class RidgeSets(QuickInteractions):
+    """Interactions of sets in ridges (see `InteractionEngine`)."""
 
     engine: RidgeEngine
     keys: Keys
-    wanted: Keys | None
+    index: InteractionIndex
+    order: int
+    min_order: int
 
     @property
     def n_outputs(self) -> int:
@@ -242,16 +252,14 @@ class RidgePairs(QuickInteractions):
     def rows_per_block(self) -> int:
         return self._of(self.engine.engine()).rows_per_block
 
-    def _of(self, engine: ProductEngine) -> ProductPairs:
-        return engine.interactions(self.engine.index.interaction, 2, self.wanted, 2)
+    def _of(self, engine: ProductEngine) -> InteractionEngine:
+        return engine.interactions(self.index, self.order, self.keys, self.min_order)
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
         for chosen, engine in self.engine.by_level(rows):
-            inner = self._of(engine)
-            if len(inner.keys):  # none where the reach has no bend
-                some = np.zeros((len(chosen), len(self.keys), self.n_outputs))
-                inner.add(rows[chosen], some)
-                out[chosen] += some
+            some = np.zeros((len(chosen), len(self.keys), self.n_outputs))
+            self._of(engine).add(rows[chosen], some)
+            out[chosen] += some
 
 
 def make_engine(

@@ -40,9 +40,9 @@ class Strategy(Protocol):
         """
 
     def interactions(
-        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+        self, model: ProductSum, rows: NDArray[Any], index: Index, sets: NDArray[np.int64], kernel: Any
     ) -> Floats:
-        """Return the interactions of pairs of players, (n_rows, n_pairs, n_outputs)."""
+        """Return the interactions (n_rows, n_sets, n_outputs) of sets (n_sets, size), averaged as ``index`` says."""
 
     def to_contents(self) -> Contents:
         """Return named arrays and a header for a file."""
@@ -62,10 +62,10 @@ class Additive:
         return np.zeros((len(rows), model.n_players, model.n_outputs))
 
     def interactions(
-        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+        self, model: ProductSum, rows: NDArray[Any], index: Index, sets: NDArray[np.int64], kernel: Any
     ) -> Floats:
-        del kernel
-        return np.zeros((len(rows), len(pairs), model.n_outputs))
+        del index, kernel
+        return np.zeros((len(rows), len(sets), model.n_outputs))
 
     def to_contents(self) -> Contents:
         return {}, {}

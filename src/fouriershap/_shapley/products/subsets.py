@@ -41,13 +41,13 @@ class Subsets:
     index: Index
 
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
-        share = _value_shares(self.index, model.n_players)
+        share = _shares(self.index, model.n_players, np.arange(model.n_players)[:, None])
         return _weighted(self._games(model, rows, kernel), share)
 
     def interactions(
-        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+        self, model: ProductSum, rows: NDArray[Any], index: Index, sets: NDArray[np.int64], kernel: Any
     ) -> Floats:
-        share = _pair_shares(self.index, model.n_players, pairs)
+        share = _shares(index, model.n_players, sets)
         return _weighted(self._games(model, rows, kernel), share)
 
     def _games(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
@@ -87,7 +87,7 @@ def _weighted(games: Floats, share: Floats) -> Floats:
     """Return the worth (n_rows, 2^n_players, n_outputs) times shares (2^n_players, n): (n_rows, n, n_outputs)."""
     n_rows, n_sets, n_outputs = games.shape
     found = games.transpose(0, 2, 1).reshape(-1, n_sets) @ share
-    return np.asarray(found.reshape(n_rows, n_outputs, -1).transpose(0, 2, 1))
+    return np.asarray(found.reshape(n_rows, n_outputs, share.shape[1]).transpose(0, 2, 1))
 
 
 @lru_cache(maxsize=32)
@@ -97,21 +97,11 @@ def _inside(n_players: int) -> NDArray[np.bool_]:
     return np.asarray(sets[:, None] >> np.arange(n_players) & 1, dtype=bool)
 
 
-@lru_cache(maxsize=32)
-def _value_shares(index: Index, n_players: int) -> Floats:
-    """Return the share of each player in the worth of each coalition, (2^n_players, n_players)."""
+def _shares(index: Index, n_players: int, sets: NDArray[np.int64]) -> Floats:
+    """Return the share of each set (n_sets, size) in the worth of each coalition, (2^n_players, n_sets)."""
     inside = _inside(n_players)
-    size = inside.sum(axis=1)
-    by_size = moments(index, n_players)
-    joined = by_size[np.maximum(size - 1, 0), n_players - np.maximum(size, 1)]
-    left = by_size[np.minimum(size, n_players - 1), n_players - 1 - np.minimum(size, n_players - 1)]
-    return np.asarray(np.where(inside, joined[:, None], -left[:, None]))
-
-
-def _pair_shares(index: Index, n_players: int, pairs: NDArray[np.int32]) -> Floats:
-    """Return the same for the interactions of pairs, (2^n_players, n_pairs)."""
-    inside = _inside(n_players)
-    i, j = inside[:, pairs[:, 0]], inside[:, pairs[:, 1]]
-    others = inside.sum(axis=1)[:, None] - i - j
-    weight = moments(index, n_players)[others, np.maximum(n_players - 2 - others, 0)]
-    return np.asarray(np.where(i == j, weight, -weight))
+    size = sets.shape[1]
+    mine = inside[:, sets].sum(axis=2)
+    others = inside.sum(axis=1)[:, None] - mine
+    weight = moments(index, n_players)[others, n_players - size - others]
+    return np.asarray(np.where((size - mine) % 2, -weight, weight))

@@ -1,4 +1,4 @@
-"""Interactions of any order in trees with a background: one walk for all rows and background rows."""
+"""Interactions of any order in trees: one walk for all rows and background rows; leaf by leaf without a background."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._shapley.indices import InteractionIndex, leaf_shares
+from fouriershap._base.errors import CapacityError
+from fouriershap._shapley.indices import Index, InteractionIndex, index_of_sets, leaf_shares
 from fouriershap._shapley.sets import (
     Floats,
+    InteractionEngine,
     Keys,
+    QuickInteractions,
     all_keys,
     count_sets,
+    first_key,
     keys_within,
     lost_background,
     radix_of,
     select_keys,
+    sum_interactions,
     takes_longer,
 )
 from fouriershap._shapley.trees import walk
@@ -111,6 +115,29 @@ class TreeSets:
         return seconds, f"{why}, for {n_rows:,} rows and {n_others:,} background rows"
 
 
+@dataclass(frozen=True, eq=False)
+class PathSets(QuickInteractions):
+    """Path-dependent interactions of sets of one size (see `InteractionEngine`); rows are cleaned."""
+
+    model: TreeModel
+    index: Index
+    size: int
+    keys: Keys
+
+    @property
+    def n_outputs(self) -> int:
+        return self.model.ensemble.n_outputs
+
+    @property
+    def rows_per_block(self) -> int:
+        return _ROWS_PER_BLOCK
+
+    def add(self, rows: NDArray[Any], out: Floats) -> None:
+        trees, codes = self.model.walk_trees, self.model.coded.book.encode(rows)
+        given = (trees.bound, trees.paths(self.index), codes, 0, codes.shape[1])
+        kernels.walk.path_dependent_sets(*given, self.size, self.keys, radix_of(self.model.n_players), out)
+
+
 def make_sets(
     model: TreeModel,
     background: Background,
@@ -118,19 +145,21 @@ def make_sets(
     order: int,
     wanted: Keys | None,
     min_order: int,
-) -> TreeSets:
+) -> InteractionEngine:
     """Find the sets of players that meet on a path, or take those that are wanted."""
-    if background.rows is None:
-        raise InputError(
-            "interactions other than order=2, min_order=2, index='SII' need a background, and this explainer is "
-            "path-dependent. Pass one: TreeExplainer(model, background)."
-        )
     if background.is_lost:
         raise lost_background()
     check_paths(model.walk_trees, order)
     keys = _keys(model, order) if wanted is None else wanted
     keys = select_keys(keys, None, min_order, model.n_players)
-    return TreeSets(model, background, index, order, keys, model.walk_trees)
+    if background.rows is not None:
+        return TreeSets(model, background, index, order, keys, model.walk_trees)
+    parts: list[InteractionEngine] = []
+    for size in range(min_order, order + 1):
+        first, last = (np.searchsorted(keys, first_key(s, model.n_players)) for s in (size, size + 1))
+        of_size = index_of_sets(index, order, size)
+        parts.append(PathSets(model, of_size, size, np.ascontiguousarray(keys[first:last])))
+    return sum_interactions(parts)
 
 
 def check_paths(trees: walk.WalkTrees, order: int) -> None:
