@@ -18,7 +18,6 @@ from fouriershap._shapley.sets import (
     Floats,
     InteractionEngine,
     Keys,
-    QuickInteractions,
     all_keys,
     count_sets,
     first_key,
@@ -116,7 +115,7 @@ class TreeSets:
 
 
 @dataclass(frozen=True, eq=False)
-class PathSets(QuickInteractions):
+class PathSets:
     """Path-dependent interactions of sets of one size (see `InteractionEngine`); rows are cleaned."""
 
     model: TreeModel
@@ -136,6 +135,13 @@ class PathSets(QuickInteractions):
         trees, codes = self.model.walk_trees, self.model.coded.book.encode(rows)
         given = (trees.bound, trees.paths(self.index), codes, 0, codes.shape[1])
         kernels.walk.path_dependent_sets(*given, self.size, self.keys, radix_of(self.model.n_players), out)
+
+    def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
+        """Estimate the time by that of a row: rows that fail the same players share work, so it is an upper bound."""
+        begin = time.process_time()
+        self.add(rows[:1], np.zeros((len(rows[:1]), len(self.keys), self.n_outputs)))
+        seconds = (time.process_time() - begin) * len(rows)
+        return seconds, f"walking {self.model.ensemble.n_trees:,} trees for {len(rows):,} rows"
 
 
 def make_sets(
