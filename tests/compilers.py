@@ -41,7 +41,6 @@ BOUND = {
     "walk": (
         "interventional",
         "path_dependent",
-        "path_dependent_pairs",
         "path_dependent_sets",
         "predict",
         "leaf_visits",

@@ -169,7 +169,6 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "tree_tables.fill": fill,
     "walk.interventional": lambda: (tree(BIG), *AGAINST, False, values(BIG)),
     "walk.path_dependent": lambda: (tree(BIG // 16), paths(), *ROWS, values(BIG // 16)),
-    "walk.path_dependent_pairs": lambda: (tree(), paths(BIG), *ROWS, zeros((1, 1), i32), values(1)),
     "walk.path_dependent_sets": lambda: (tree(), paths(BIG), *ROWS, 1, ones(1, i64), 2, values(1)),
     "walk.predict": lambda: (tree(n_features=BIG // 32), *ROWS, zeros((1, 1))),
     "walk.leaf_visits": lambda: (tree(2 * BIG), ROWS[0], ROWS[0], zeros(1)),

@@ -228,13 +228,6 @@ def path_dependent(draw: st.DrawFn) -> Case:
     return Case((bound(trees), paths(draw, trees), *given, out), atol=1e-9)
 
 
-def pair_columns(trees: walk.WalkTrees, rng: np.random.Generator) -> tuple[Ints, int]:
-    """Some of the pairs, and how many."""
-    pairs = np.stack(np.triu_indices(trees.n_players, 1), axis=1).astype(np.int32)
-    pairs = pairs[rng.random(len(pairs)) < 0.7]
-    return walk.pair_columns(pairs, trees.n_players), len(pairs)
-
-
 @st.composite
 def interventional_orders(draw: st.DrawFn) -> Case:
     """Some of the sets; long paths, too, which the word of a list does not hold."""
@@ -253,15 +246,6 @@ def interventional_orders(draw: st.DrawFn) -> Case:
     out = rng.standard_normal((n_rows, len(keys), trees.n_outputs))
     against = (codes, *row_range(rng, n_rows), background, weights)
     return Case((bound(trees), *against, shares, keys, radix_of(trees.n_players), out), atol=1e-9)
-
-
-@st.composite
-def path_dependent_pairs(draw: st.DrawFn) -> Case:
-    trees, coded, rng = draw(walks(12))
-    columns, n_pairs = pair_columns(trees, rng)
-    out = rng.standard_normal((20, n_pairs, trees.n_outputs))
-    given = (random_codes(rng, coded, 20), *row_range(rng, 20), columns, out)
-    return Case((bound(trees), paths(draw, trees), *given), atol=1e-9)
 
 
 @st.composite
@@ -348,7 +332,6 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "walk.interventional": interventional,
     "walk.leaf_visits": leaf_visits,
     "walk.path_dependent": path_dependent,
-    "walk.path_dependent_pairs": path_dependent_pairs,
     "walk.path_dependent_sets": path_dependent_sets,
     "walk.predict": predict,
 }

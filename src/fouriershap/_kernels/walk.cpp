@@ -24,12 +24,6 @@ class BoundPaths : Owner, public WalkPaths {
   }
 };
 
-static PairColumns pairs_of(const BoundTrees& trees, const In<int32_t, 2>& columns, int64_t n_columns) {
-  check_shape("pair_column", columns, {trees.n_players, trees.n_players});
-  check_range("pair_column", view(columns).flat(), -1, n_columns);
-  return view(columns);
-}
-
 void bind_walk(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("walk", "SHAP values of trees without tables.");
   nb::class_<BoundTrees>(m, "Trees")
@@ -59,15 +53,6 @@ void bind_walk(nb::module_& parent) {
          Out<double, 3> out) {
         path_dependent(trees, paths.of(trees), trees.rows(codes, first, last),
                        trees.out(out, last, trees.n_players));
-      },
-      FreeGil());
-  m.def(
-      "path_dependent_pairs",
-      [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
-         In<int32_t, 2> pair_column, Out<double, 3> out) {
-        path_dependent_pairs(trees, paths.of(trees), trees.rows(codes, first, last),
-                             pairs_of(trees, pair_column, length(out, 1)),
-                             trees.out(out, last, length(out, 1)));
       },
       FreeGil());
   m.def(

@@ -55,9 +55,6 @@ struct WalkBackground : WalkRows {
 // Integral of t^p (1-t)^q by p and q, up to the most players on a path.
 using Moments = Matrix<const double>;
 
-// (n_players, n_players) the column of the output of a pair, -1 for none.
-using PairColumns = Matrix<const int32_t>;
-
 // Path-dependent values. ratio: (n_nodes,) cover of a node over its parent's. Tree t integrates over
 // n_points[t] (a multiple of 4) points in (0, 1), which start at point_start[t].
 struct WalkPaths {

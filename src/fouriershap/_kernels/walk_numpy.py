@@ -246,39 +246,6 @@ def key_of(players: Any, radix: int) -> int:
     return key
 
 
-def _columns_of_pairs(players: list[int], pair_column: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
-    """Yield the positions of two players and the column of the pair, for the pairs that have one."""
-    for i, j in combinations(range(len(players)), 2):
-        column = int(pair_column[players[i], players[j]])
-        if column >= 0:
-            yield i, j, column
-
-
-def path_dependent_pairs(
-    trees: Trees,
-    paths: Paths,
-    codes: Codes,
-    first_row: int,
-    last_row: int,
-    pair_column: NDArray[np.int32],
-    out: Floats,
-) -> None:
-    """Add path-dependent interactions of pairs of players to ``out`` (rows, n_pairs, n_outputs).
-
-    ``pair_column`` (n_players, n_players) int32 is the column of ``out`` that a pair adds to, -1 for none.
-    """
-    for tree in range(len(trees.roots)):
-        t, weights = paths.of(tree)
-        for leaf in trees.leaves(tree, codes[:, first_row:last_row], paths.ratio):
-            a, b = leaf.holds.astype(float), leaf.ratio[:, None]
-            factor = a[..., None] * t + b[..., None] * (1 - t)
-            columns, values = trees.leaf_values(tree, leaf.node)
-            for i, j, column in _columns_of_pairs(leaf.players, pair_column):
-                others = np.delete(factor, [i, j], axis=0).prod(axis=0) @ weights
-                share = (a[i] - b[i]) * (a[j] - b[j]) * others
-                out[first_row:last_row, column, columns] += share[:, None] * values
-
-
 def predict(trees: Trees, codes: Codes, first_row: int, last_row: int, out: Floats) -> None:
     """Add the values of the leaves reached to ``out`` (rows, n_outputs)."""
     codes = codes[:, first_row:last_row]

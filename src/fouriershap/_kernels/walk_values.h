@@ -1,7 +1,7 @@
 // The kernels of the family walk. walk_numpy.py is the specification.
 #pragma once
 #include "walk_joint.h"
-#include "walk_pairs.h"
+#include "walk_hybrids.h"
 #include "walk_sets.h"
 #include "walk_paths.h"
 #include "walk_rows.h"
@@ -120,22 +120,6 @@ void path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRo
     }
     for (int64_t r = 0; r < n_rows; ++r)
       for (int64_t i = 0; i < n_values; ++i) values.row(first + r)[i] += walk.phi[i * kPathRows + r];
-  }
-}
-
-void path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
-                          const PairColumns& pairs, const WalkValues& values) {
-  PathPairWalk walk(trees, paths, pairs, values);
-  for (int64_t row = rows.first; row < rows.last; ++row) {
-    for (int64_t f = 0; f < trees.n_features(); ++f) walk.codes[f] = rows.codes[trees.features[f]][row];
-    walk.out = values.row(row);
-    for (int64_t t = 0; t < trees.n_trees(); ++t) {
-      walk.n_points = paths.n_points[t];
-      walk.t = paths.points + paths.point_start[t];
-      walk.weights = paths.weights + paths.point_start[t];
-      walk.outputs = Outputs(trees, t);
-      walk.run(trees.roots[t]);
-    }
   }
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tab
 from fouriershap._shapley.trees.compiled import NO_COLUMNS, Layout, lay_out_trees, smallest
 from fouriershap._shapley.trees.model import Background, TreeModel
 from fouriershap._shapley.trees.plan import MOST_FEATURES_OF_PAIRS
-from fouriershap._shapley.trees.sets import TreeSets, check_paths
+from fouriershap._shapley.trees.sets import PathSets, TreeSets, check_paths
 from fouriershap._trees.codes import Columns
 
 _WALK_ROWS = 8  # rows per job where trees are walked: each costs milliseconds
@@ -45,41 +44,32 @@ class TreePairs:
         return self.model.ensemble.n_outputs
 
     @cached_property
-    def _deep(self) -> TreeSets:
-        """Interactions in the trees without tables, against a background."""
+    def _deep(self) -> TreeSets | PathSets:
+        """Interactions in the trees without tables."""
         assert self.rest is not None
         check_paths(self.rest, 2)
-        index = self.model.index.interaction
-        return TreeSets(self.model, self.background, index, 2, self.keys, self.rest)
+        index = self.model.index
+        if self.background.codes is None:
+            return PathSets(self.model, index, 2, self.keys, self.rest)
+        return TreeSets(self.model, self.background, index.interaction, 2, self.keys, self.rest)
 
     @property
     def rows_per_block(self) -> int:
         if self.rest is not None:
-            return _WALK_ROWS if self.background.codes is None else self._deep.rows_per_block
+            return self._deep.rows_per_block
         return _WALK_ROWS if self.tables is None else self.tables.rows_per_block
 
     def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
-        book = self.model.coded.book
         if self.tables is not None:
-            self.tables.add(book.encode_columns(rows, *self.columns), out)
-        if self.rest is None:
-            return
-        if self.background.codes is not None:
+            self.tables.add(self.model.coded.book.encode_columns(rows, *self.columns), out)
+        if self.rest is not None:
             self._deep.add(rows, out)
-            return
-        numbers = walk.pair_columns(self.pairs, self.model.n_players)
-        walk.path_dependent_pairs(self.rest, book.encode(rows), numbers, out, index=self.model.index)
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
         """Estimate the time of trees without tables by that of a few rows."""
         if self.rest is None or not len(rows):
             return 0.0, ""
-        if self.background.codes is not None:
-            return self._deep.seconds(rows)
-        begin = time.process_time()
-        self.add(rows[:1], np.zeros((1, len(self.keys), self.n_outputs)))
-        deep = f"{self.rest.n_trees} trees with more than {MOST_FEATURES_OF_PAIRS} features on a path"
-        return (time.process_time() - begin) * len(rows), f"walking {deep}"
+        return self._deep.seconds(rows)
 
 
 def make_pairs(

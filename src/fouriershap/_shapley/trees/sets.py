@@ -122,6 +122,7 @@ class PathSets:
     index: Index
     size: int
     keys: Keys
+    trees: walk.WalkTrees
 
     @property
     def n_outputs(self) -> int:
@@ -132,7 +133,7 @@ class PathSets:
         return _ROWS_PER_BLOCK
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
-        trees, codes = self.model.walk_trees, self.model.coded.book.encode(rows)
+        trees, codes = self.trees, self.model.coded.book.encode(rows)
         given = (trees.bound, trees.paths(self.index), codes, 0, codes.shape[1])
         kernels.walk.path_dependent_sets(*given, self.size, self.keys, radix_of(self.model.n_players), out)
 
@@ -141,7 +142,7 @@ class PathSets:
         begin = time.process_time()
         self.add(rows[:1], np.zeros((len(rows[:1]), len(self.keys), self.n_outputs)))
         seconds = (time.process_time() - begin) * len(rows)
-        return seconds, f"walking {self.model.ensemble.n_trees:,} trees for {len(rows):,} rows"
+        return seconds, f"walking {self.trees.n_trees:,} trees for {len(rows):,} rows"
 
 
 def make_sets(
@@ -164,7 +165,7 @@ def make_sets(
     for size in range(min_order, order + 1):
         first, last = (np.searchsorted(keys, first_key(s, model.n_players)) for s in (size, size + 1))
         of_size = index_of_sets(index, order, size)
-        parts.append(PathSets(model, of_size, size, np.ascontiguousarray(keys[first:last])))
+        parts.append(PathSets(model, of_size, size, np.ascontiguousarray(keys[first:last]), model.walk_trees))
     return sum_interactions(parts)
 
 

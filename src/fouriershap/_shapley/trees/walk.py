@@ -272,20 +272,6 @@ def path_dependent(
     return out
 
 
-def pair_columns(pairs: Ints, n_players: int) -> Ints:
-    """Return (n_players, n_players) int32: the number of each pair (n_pairs, 2), -1 for absent pairs."""
-    columns = np.full((n_players, n_players), -1, dtype=np.int32)
-    columns[pairs[:, 0], pairs[:, 1]] = columns[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
-    return columns
-
-
-def path_dependent_pairs(
-    trees: WalkTrees, codes: Codes, columns: NDArray[np.int32], out: Floats, *, index: Index = SHAPLEY
-) -> None:
-    """Add path-dependent interactions of pairs (see `pair_columns`) to ``out`` (n_rows, n_pairs, n_outputs)."""
-    kernels.walk.path_dependent_pairs(trees.bound, trees.paths(index), codes, 0, codes.shape[1], columns, out)
-
-
 def predict(
     trees: WalkTrees, codes: Codes, *, rows: slice | None = None, out: Floats | None = None
 ) -> Floats:
