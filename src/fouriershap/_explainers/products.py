@@ -32,13 +32,12 @@ from fouriershap._libraries import model_check, native_rows, warn_transformed_ta
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.indices import find_index
-from fouriershap._shapley.outputs.kinds import find_output
+from fouriershap._shapley.outputs.kinds import LOSSES, OUTPUTS, find_output
 from fouriershap._shapley.outputs.products import explain_products, load_products
 from fouriershap._shapley.products.engine import ProductSettings
 from fouriershap._waves.products import Products
 
 KIND = "products"
-OUTPUTS = ("raw", "probability", "response")
 _TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
 _BUDGET = 1 << 26  # multiplications that an exact row may take
 
@@ -120,7 +119,7 @@ def product_parts(
     True
     """
     check_device(device)
-    check_choice("output", output, OUTPUTS)
+    check_choice("output", output, tuple(name for name in OUTPUTS if name not in LOSSES))
     check = check_bool("check", check)
     compress_background = check_bool("compress_background", compress_background)
     values_index = find_index(index)

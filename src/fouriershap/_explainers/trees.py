@@ -92,7 +92,7 @@ def tree_parts(
         "auto" is interventional if a background is given, else tree_path_dependent. The latter uses the shares of
         the training rows in the trees; with a background, as in shap, the shares of its rows, except below nodes
         that no background row reaches. "conditional": what is unknown follows what is known; see `Explainer`.
-    output : {"raw", "probability", "response", "log_loss"}, or int
+    output : {"raw", "probability", "response"}, a loss such as "log_loss", or int
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
         probability, what ``predict`` returns (the exponential of a log link, for instance), or the loss
         (`Explainer.shap_values` then takes labels ``y``). The last three are the values of the margin, rescaled per

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.errors import AdditivityError, InputError
 from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.indices import Index, InteractionIndex
-from fouriershap._shapley.outputs.kinds import Output
+from fouriershap._shapley.outputs.kinds import LOSSES, Output
 from fouriershap._shapley.sets import InteractionEngine, Keys, RecodedInteractions
 
 Floats = NDArray[np.float64]
@@ -370,7 +370,7 @@ class BaseEngine:
         if y is not None:
             raise InputError(
                 f"y was given, but output={truncated_repr(self.output.name)} needs no labels; leave y out, or use "
-                "output='log_loss'."
+                f"output={' or '.join(map(truncated_repr, LOSSES))}."
             )
         return self
 

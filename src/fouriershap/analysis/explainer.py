@@ -86,9 +86,10 @@ def check_engine(explainer: ExplainerLike, method: str) -> Engine:
 
 def check_predictions(explainer: ExplainerLike, method: str) -> Engine:
     """Return the engine; raise if it explains losses."""
-    if explainer.engine.output.needs_labels:
+    output = explainer.engine.output
+    if output.needs_labels:
         raise InputError(
-            f"{method} explains predictions, but this explainer has output='log_loss'. Use another output."
+            f"{method} explains predictions, but this explainer has output={truncated_repr(output.name)}. Use another."
         )
     return explainer.engine
 

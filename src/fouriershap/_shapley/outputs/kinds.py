@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice
+from fouriershap._base.errors import InputError
 from fouriershap._base.links import UNKNOWN, Link
+from fouriershap._base.messages import truncated_repr
 
 Floats = NDArray[np.float64]
 
@@ -132,8 +134,16 @@ class LogLoss(Output):
 
 
 OUTPUTS: dict[str, type[Output]] = {each.name: each for each in (Raw, Probability, Response, LogLoss)}
+LOSSES = tuple(name for name, output in OUTPUTS.items() if output.needs_labels)
 
 
 def find_output(name: str, link: Link) -> Output:
     """Return the output of this name for a model with this link, or raise `InputError`."""
     return OUTPUTS[check_choice("output", name, tuple(OUTPUTS))](link)
+
+
+def needs_labels(output: Output) -> InputError:
+    """Return the error for rows without labels, which this output needs."""
+    return InputError(
+        f"output={truncated_repr(output.name)} needs the labels of the rows: shap_values(X, y)."
+    )

@@ -39,7 +39,7 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.means import PlayerSets, means_by_definition
-from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
+from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, needs_labels
 from fouriershap._shapley.outputs.sampled import Task, sample_values
 from fouriershap._shapley.outputs.slopes import find_channels, slope
 from fouriershap._shapley.policy import Memo
@@ -55,7 +55,6 @@ _TOLERANCES = {4: 1e-7, 8: 1e-10}  # of mean slopes, by the bytes of a number in
 _SAMPLED_TO = 0.01  # standard errors, as a share of the row's largest value
 _LEAST = 0.1  # of the spread of the output over the background: the least that this refers to
 _RESCALED = "values of the raw output, times slopes at a few reference margins"
-_NEEDS_LABELS = "output='log_loss' needs the labels of the rows: shap_values(X, y)."
 
 
 class Margin(Engine, Protocol):
@@ -248,7 +247,7 @@ class Rescaled(TransformedOutput):
         if not self.output.needs_labels:
             return super().labelled(y, n_rows)
         if y is None:
-            raise InputError(_NEEDS_LABELS)
+            raise needs_labels(self.output)
         labels = as_floats(y, "y").reshape(-1)
         if len(labels) != n_rows:
             raise InputError(f"y has {len(labels)} labels for {n_rows} rows.")
@@ -263,7 +262,7 @@ class Rescaled(TransformedOutput):
 
     def _labels_of(self, rows: NDArray[Any]) -> Floats:
         if self.labels is None and self.output.needs_labels:
-            raise InputError(_NEEDS_LABELS)
+            raise needs_labels(self.output)
         return np.zeros((len(rows), 1)) if self.labels is None else self.labels[:, None]
 
     def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
@@ -276,7 +275,7 @@ class Rescaled(TransformedOutput):
             return self._expected_with(0.0)
         if self.labels is None:
             raise InputError(
-                "the mean log_loss depends on the label: use expected_loss(y), or shap_values(X, y) for rows."
+                "the mean loss depends on the label: use expected_loss(y), or shap_values(X, y) for rows."
             )
         distinct, which = np.unique(self.labels, return_inverse=True)
         means = [self._expected_with(float(label)) for label in distinct]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fouriershap._base.atomic import atomic_file, translate_os_errors
 from fouriershap._base.errors import CostWarning
+from fouriershap._base.messages import truncated_text
 from fouriershap._base.warn import warn
 
 _FAR = 1.5  # powers of 2: what is nearer to a factor leaves it alone, so that runs choose alike
@@ -89,7 +90,7 @@ def saved_factors() -> Factors:
         return NEUTRAL
     except (TypeError, ValueError):
         pass
-    warn(f"{path} is damaged and not used: run `fouriershap calibrate` again.", CostWarning)
+    warn(f"{truncated_text(path)} is damaged and not used: run `fouriershap calibrate` again.", CostWarning)
     return NEUTRAL
 
 
