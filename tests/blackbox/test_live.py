@@ -474,3 +474,22 @@ def test_equal_rows_are_asked_about_once_where_a_query_takes_long():
     ]
     assert (np.abs(values - truth) <= 4.5 * errors + 1e-9).all()
     assert max(asked) <= 512
+
+
+@pytest.mark.parametrize(("pace", "fits"), [(1e-6, False), (1e-3, True)])
+def test_a_busy_machine_changes_no_way_and_no_value(monkeypatch, pace, fits):
+    """By a clock of the model's own, which goes 1.4 times as fast the second time: slow models are worth a fit."""
+    found = []
+    for busy in (1.0, 1.4):
+        clock = [0.0]
+
+        def model(rows, clock=clock, busy=busy):
+            clock[0] += busy * pace * len(rows)
+            return net(rows)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "perf_counter", lambda clock=clock: clock[0])
+            explainer = fs.Explainer(model, B, random_state=0)
+            found.append(explainer.shap_values(X, errors=True))
+        assert (explainer.engine.memory.fitted is not None) == fits
+    np.testing.assert_array_equal(found[0], found[1])

@@ -23,6 +23,9 @@ _TWICE = 4  # of the first draws, one in so many meets a background row for the 
 _REST = 0.25  # of a deck, which is dealt with the draws before it
 _PRIOR = 4.0  # draws that the spread of other rows and players counts for
 _FREEDOM = 20  # degrees of freedom from which a row's own spread within background rows is believed
+_MOST_JUDGED = 1 << 22  # scores of players that are computed; of more draws, some tell enough
+_LEAST_JUDGED = 2000
+_BLOCK = 1 << 20  # cells of coalitions at a time
 
 
 class Ends(NamedTuple):
@@ -34,10 +37,11 @@ class Ends(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """An estimate from draws: values (n_players, n_outputs), and what each draw adds to their error."""
+    """An estimate from draws: values (n_players, n_outputs), and what some of the draws add to their error."""
 
     values: Floats
-    scores: Floats  # (n_draws, n_players, n_outputs); the error is about their sum
+    scores: Floats  # (n_judged, n_players, n_outputs); with those of all draws, the error is about their sum
+    judged: Ints  # which draws these are
 
 
 class Draws(Protocol):
@@ -82,9 +86,16 @@ class _Kept:
         self.answers = grouped if self.answers is None else np.concatenate([self.answers, grouped])
         self.z = np.concatenate([self.z, self._new])
 
-    def _beyond(self, control: Floats | None) -> Floats:
+    def _beyond(self, control: Floats | None, which: Ints | slice) -> Floats:
+        """Return what the answers of some draws have beyond a control."""
         assert self.answers is not None
-        return self.answers if control is None else self.answers - control.reshape(self.answers.shape)
+        found = self.answers[which]
+        return found if control is None else found - control.reshape(self.answers.shape)[which]
+
+    def _judged(self) -> Ints:
+        """Return the draws that tell the error."""
+        most = max(_MOST_JUDGED // self.n_players, _LEAST_JUDGED)
+        return np.unique(np.linspace(0, len(self) - 1, min(len(self), most)).astype(np.int64))
 
 
 class Pairs(_Kept):
@@ -98,6 +109,8 @@ class Pairs(_Kept):
         super().__init__(n_players)
         self._adds_up = index.adds_up
         self.coalitions: Masks = np.zeros((0, n_players), dtype=bool)
+        self._sums: tuple[int, Floats, Floats] = (0, np.zeros(0), np.zeros(0))
+        self._controlled = False
 
     @staticmethod
     def queries(n_players: int) -> int:
@@ -108,7 +121,7 @@ class Pairs(_Kept):
         n, self._new = self.n_players, z
         if self._adds_up:
             size = rng.permutation(np.resize(rng.permutation(np.arange(1, n)), len(z)))
-            drawn = rng.random((len(z), n)).argsort(axis=1).argsort(axis=1) < size[:, None]
+            drawn = rng.permuted(np.arange(n) < size[:, None], axis=1)
         else:
             drawn = rng.random((len(z), n)) < 0.5
         self.coalitions = np.concatenate([self.coalitions, drawn])
@@ -121,23 +134,50 @@ class Pairs(_Kept):
 
     def settle(self, control: Floats | None, ends: Ends) -> Settled:
         n, m = self.n_players, len(self)
-        beyond = self._beyond(control)
-        y = (beyond[:, 0] - beyond[:, 1]) / 2
-        size = self.coalitions.sum(axis=1)
-        if self._adds_up:
-            y = y - ((2 * size - n) / (2 * n))[:, None] * (ends.row - ends.others[self.z])
-            weight = 1.0 / (size * (n - size))
-            x = self.coalitions - (size / n)[:, None]
-        else:
-            weight, x = np.ones(m), self.coalitions - 0.5
-        weighted = x * weight[:, None]
-        inverse = np.linalg.pinv(weighted.T @ x, rcond=1e-10, hermitian=True)
-        solution = weighted @ inverse  # (m, n_players)
-        effects = solution.T @ y
-        explained = np.minimum(np.einsum("ij,ij->i", solution, x), 0.9)
-        residual = (y - x @ effects) / np.sqrt(1 - explained)[:, None]
+        gram, moment = self._normal_equations(control, ends)
+        inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True) if m < 2 * n else _inverse(gram)
+        effects = inverse @ moment
+        judged = self._judged()
+        x, y, weight = self._rows(judged, control, ends)
+        explained = min((n - 1 if self._adds_up else n) / m, 0.9)  # by chance; sizes and weights make it even
+        residual = (y - x @ effects) * (weight / np.sqrt(1 - explained))[:, None]
         values = effects + (ends.row - ends.mean) / n if self._adds_up else effects
-        return Settled(values, solution[:, :, None] * residual[:, None, :])
+        return Settled(values, (x @ inverse)[:, :, None] * residual[:, None, :], judged)
+
+    def _rows(self, which: Ints | slice, control: Floats | None, ends: Ends) -> tuple[Floats, Floats, Floats]:
+        """Return regressors (m, n_players), targets (m, n_outputs) and weights (m,) of some draws."""
+        n, coalitions, beyond = self.n_players, self.coalitions[which], self._beyond(control, which)
+        y = (beyond[:, 0] - beyond[:, 1]) / 2
+        if not self._adds_up:
+            return coalitions - 0.5, y, np.ones(len(y))
+        size = coalitions.sum(axis=1)
+        y = y - ((2 * size - n) / (2 * n))[:, None] * (ends.row - ends.others[self.z[which]])
+        return coalitions - (size / n)[:, None], y, 1.0 / (size * (n - size))
+
+    def _normal_equations(self, control: Floats | None, ends: Ends) -> tuple[Floats, Floats]:
+        """Return the matrix (n_players, n_players) and the right side of the regression; known draws are added up."""
+        done, gram, moment = self._sums
+        if done == 0 or (control is not None) != self._controlled:
+            done, gram, moment = 0, np.zeros((self.n_players,) * 2), np.zeros((self.n_players, len(ends.row)))
+        step = max(_BLOCK // self.n_players, 1)
+        for first in range(done, len(self), step):
+            x, y, weight = self._rows(slice(first, first + step), control, ends)
+            weighted = x * weight[:, None]
+            gram, moment = gram + weighted.T @ x, moment + weighted.T @ y
+        self._sums, self._controlled = (len(self), gram, moment), control is not None
+        return gram, moment
+
+
+def _inverse(gram: Floats) -> Floats:
+    """Return the inverse of a matrix of full rank, but for the ones vector, which may be its kernel."""
+    n = len(gram)
+    mean, ones = np.trace(gram) / n, np.full((n, n), 1 / n)
+    has_kernel = np.abs(gram.sum(axis=0)).max() <= 1e-9 * mean * n
+    try:
+        inverse = np.linalg.inv(gram + mean * ones if has_kernel else gram)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(gram, rcond=1e-10, hermitian=True))
+    return np.asarray(inverse - ones / mean if has_kernel else inverse)
 
 
 class Chains(_Kept):
@@ -154,7 +194,7 @@ class Chains(_Kept):
 
     def draw(self, z: Ints, rng: np.random.Generator) -> Masks:
         self._new = z
-        new = rng.random((len(z), self.n_players)).argsort(axis=1)
+        new = rng.permuted(np.tile(np.arange(self.n_players), (len(z), 1)), axis=1)
         self.orders = np.concatenate([self.orders, new])
         return self._masks_of(new)
 
@@ -170,7 +210,7 @@ class Chains(_Kept):
 
     def settle(self, control: Floats | None, ends: Ends) -> Settled:
         n, m = self.n_players, len(self)
-        beyond = self._beyond(control).reshape(m, 2, n - 1, -1)
+        beyond = self._beyond(control, slice(None)).reshape(m, 2, n - 1, -1)
         first, last = (
             np.broadcast_to(each, (m, beyond.shape[3])) for each in (ends.others[self.z], ends.row)
         )
@@ -182,8 +222,9 @@ class Chains(_Kept):
         # Everybody's equal share of the sum is known for all background rows.
         found = (forward + backward) / 2 - ((last - first) / n)[:, None]
         mean = found.mean(axis=0)
-        scores = (found - mean) * (np.sqrt((m + 1) / m) / max(m - 1, 1))  # few draws show too little
-        return Settled(mean + (ends.row - ends.mean) / n, scores)
+        judged = self._judged()
+        scores = (found[judged] - mean) * (np.sqrt((m + 1) / m) / max(m - 1, 1))  # few draws show too little
+        return Settled(mean + (ends.row - ends.mean) / n, scores, judged)
 
 
 class Decks:
@@ -226,15 +267,16 @@ class Spread(NamedTuple):
 
 def spread_of(settled: Settled, z: Ints, weights: Floats) -> Spread:
     """Return how scores spread within background rows, and in all."""
-    scores, m = settled.scores, len(z)
-    order = np.argsort(z, kind="stable")
-    counts = np.bincount(z, minlength=len(weights))
-    starts = np.concatenate([[0], np.cumsum(counts[counts > 0])[:-1]])
-    sums = np.add.reduceat(scores[order], starts, axis=0)
+    scores, m, met_by = settled.scores, len(z), z[settled.judged]
+    order = np.argsort(met_by, kind="stable")
+    counts = np.bincount(met_by, minlength=len(weights))
     met = counts[counts > 0]
-    within = (scores**2).sum(axis=0) - (sums**2 / met[:, None, None]).sum(axis=0)
-    imbalance = float(((counts - m * weights) ** 2).sum())
-    return Spread(np.maximum(within, 0.0), m - len(met), (scores**2).sum(axis=0), m, imbalance)
+    starts = np.concatenate([[0], np.cumsum(met)[:-1]])
+    sums = np.add.reduceat(scores[order], starts, axis=0)
+    total = np.einsum("ijk,ijk->jk", scores, scores)
+    within = total - np.einsum("ijk,ijk,i->jk", sums, sums, 1 / met)
+    imbalance = float(((np.bincount(z, minlength=len(weights)) - m * weights) ** 2).sum())
+    return Spread(np.maximum(within, 0.0), len(met_by) - len(met), total * (m / len(met_by)), m, imbalance)
 
 
 class Components(NamedTuple):

@@ -13,8 +13,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap._blackbox.candidates import enumeration, swht
-from fouriershap._blackbox.candidates.quick_trees import grow
-from fouriershap._blackbox.candidates.trees import FIRST, SHAPES
+from fouriershap._blackbox.candidates.trees import LOOK, LOOK_LENGTH, grow
 from fouriershap._blackbox.candidates.waves import expected_seconds
 from fouriershap._blackbox.fidelity import (
     NOTICED,
@@ -329,7 +328,7 @@ class Fitter:
         answers = self.model.ask(self.pool, index, codes)
         answers = answers / unit_of(answers)
         y = answers[:, int(np.argmax(answers.var(axis=0)))]
-        trees = grow(codes, y, SHAPES[0], FIRST, self.seed)
+        trees = grow(codes, y, LOOK, LOOK_LENGTH, self.seed)
         return lambda some: trees.predict(self._codes(some))[:, 0]
 
     def _ask_new(self, n: int, draw: Callable[[int, float], NDArray[np.int32]]) -> NDArray[np.int32]:

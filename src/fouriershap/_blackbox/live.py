@@ -4,6 +4,10 @@ Three ways lead to the values, and the cheapest is taken: every coalition of a r
 ("sample"), or a representation is fitted to the model between these rows and the background, and what the model has
 beyond it is sampled ("fit"). How much sampling costs is known from its first draws, so that no more than about twice
 the time of the best way is spent.
+
+Whether values are exact or sampled is decided by numbers of queries alone, and so by the seed. Whether fitting is worth
+its time depends on the time of a query as well, which is taken to the next power of four: a busy machine does not
+change it.
 """
 
 from __future__ import annotations
@@ -50,10 +54,13 @@ ENUMERATE, SAMPLE, FIT = "enumerate", "sample", "fit"
 _BLOCK = 500  # rows that are sampled together
 _MOST_PLAYERS = 16  # that are enumerated
 _OWN_SECONDS = 2e-7  # for a query, beside those of the model
-_INSTANT = 0.2  # seconds of a call in which all coalitions are asked, whatever else there is
+_FEW = 1024  # queries of a row in which all coalitions are asked, whatever else there is
+_FIRST = 8  # queries of a row for each player, which any sample begins with
+_PACES = 4.0  # times of a query are told apart by powers of it
 _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
+_LARGEST_FIT = 4  # times the queries of the smallest
 _QUICK = 2e-6  # seconds of a query, below which it is not worth looking for equal rows
 
 
@@ -270,31 +277,24 @@ class _Call:
         with self._box.queries.transient():
             self.outputs = self._box.ask_rows(rows)
         game = self._game(rows)
-        if self._enumerates(rows.n_rows, self._instant_queries(rows.n_rows)):
+        if self._enumerates(rows.n_rows):
             yield self._enumerate(rows)
         else:
             yield from self._sample(rows, game)
         self._n_done += rows.n_rows
 
     def _game(self, rows: Pool) -> Game:
-        quick = self._look.seconds < _QUICK or self._look.noise > NOTICED
+        quick = self._query_seconds < _QUICK or self._look.noise > NOTICED
         return game_of(self._box, rows, self.outputs, self._look.answers, quick)
 
-    def _instant_queries(self, n_rows: int) -> float:
-        """Return queries that are no more than any way takes, or take no time that matters."""
-        at_once = _INSTANT / (self._look.seconds + _OWN_SECONDS) * n_rows / max(self._n_rows, 1)
-        return max(self._first_queries(n_rows), at_once)
-
-    def _first_queries(self, n_rows: int) -> float:
-        return 8.0 * self._box.n_players * n_rows
-
-    def _enumerates(self, n_rows: int, otherwise: float) -> bool:
-        """Return whether asking about every coalition takes no more than this many queries."""
+    def _enumerates(self, n_rows: int, otherwise: float = 0.0) -> bool:
+        """Return whether asking about every coalition takes few queries, or no more than this many."""
         n = self._box.n_players
         if self._look.noise > NOTICED or n > _MOST_PLAYERS:
             return False
-        in_time = max(self._seconds_left(), _INSTANT) / (self._look.seconds + _OWN_SECONDS)
-        return self._all_queries(n_rows) <= min(otherwise, self._queries_left, in_time)
+        few = max(_FEW, _FIRST * n) * n_rows
+        in_time = self._limits.max_seconds / self._query_seconds
+        return self._all_queries(n_rows) <= min(max(few, otherwise), self._limits.max_queries, in_time)
 
     def _all_queries(self, n_rows: int) -> float:
         """Return the queries of all coalitions."""
@@ -353,6 +353,11 @@ class _Call:
         self._n_unfinished += len(left)
         self._worst = max(self._worst, float(sampler.tolerances[left].max(initial=0.0)))
 
+    @property
+    def _query_seconds(self) -> float:
+        """Seconds of a query, roughly."""
+        return _roughly(self._look.seconds + _OWN_SECONDS)
+
     def _pace(self, sampler: Sampler) -> float:
         """Return the seconds of a query, all included."""
         return sampler.seconds / max(int(sampler.queries.sum()), 1) + _OWN_SECONDS
@@ -365,25 +370,33 @@ class _Call:
         if self._has_fitted:
             return
         share = self._n_rows / rows.n_rows if self._n_done == 0 else 1.0
-        left = sampler.queries_left
+        left, query = sampler.queries_left, _roughly(self._pace(sampler))
         if self._enumerates(rows.n_rows, left):
             left = self._all_queries(rows.n_rows)
-        seconds = self._pace(sampler) * left * share
-        budget = FIRST_BUDGET
-        query = self._pace(sampler)
-        while (
-            budget < 4 * FIRST_BUDGET
-            and expected_fit_seconds(box, self._engine.n_outputs, 2 * budget, query) < seconds / 4
-        ):
-            budget *= 2
-        needed = expected_fit_seconds(box, self._engine.n_outputs, budget, query)
-        if seconds <= needed or budget > self._queries_left / 2 or needed > self._seconds_left() / 2:
+        budget, needed = self._fit_cost(left * share * query, query)
+        limits = self._limits
+        if not budget or budget > limits.max_queries / 2 or needed > limits.max_seconds / 2:
             return
         self._announce(needed, rows.n_rows)
         self._has_fitted = True
         fitted = fit_stand_in(box, rows, budget)
         self._use(sampler, fitted, rows)
         memory.fitted = None if sampler.stand_in is None else fitted
+
+    def _fit_cost(self, seconds: float, query: float) -> tuple[int, float]:
+        """Return the queries and the seconds of a fit that is worth it, where sampling takes ``seconds``; 0 if none is.
+
+        A larger fit leaves less to sample, but nobody knows how much: it may cost a quarter of the time.
+        """
+        box, outputs, budget = self._box, self._engine.n_outputs, FIRST_BUDGET
+        needed = expected_fit_seconds(box, outputs, budget, query)
+        while (
+            budget < _LARGEST_FIT * FIRST_BUDGET
+            and expected_fit_seconds(box, outputs, 2 * budget, query) < seconds / _LARGEST_FIT
+        ):
+            budget *= 2
+            needed = expected_fit_seconds(box, outputs, budget, query)
+        return (budget, needed) if needed < seconds else (0, needed)
 
     def _use(self, sampler: Sampler, fitted: FitResult, rows: Pool) -> None:
         stand_in = stand_in_of(self._box, fitted, rows, self._engine.n_outputs)
@@ -402,25 +415,30 @@ class _Call:
 
     def plan(self, some: Pool) -> LivePlan:
         """Return how rows like these would be explained."""
-        n_rows = self._n_rows
-        query = self._look.seconds + _OWN_SECONDS
-        if not self._enumerates(n_rows, self._instant_queries(n_rows)):
+        n_rows, query = self._n_rows, self._query_seconds
+        if self._enumerates(n_rows):
+            sampled = 0.0
+        else:
             self.outputs = self._box.ask_rows(some)
             sampler = Sampler(self._game(some), self._limits.tolerance, self._box.seed)
             sampler.start()
-            query = self._pace(sampler)
+            query = _roughly(self._pace(sampler))
             sampled = (float(sampler.queries.sum()) + sampler.queries_left) / some.n_rows * n_rows
-            fit = expected_fit_seconds(self._box, self._engine.n_outputs, FIRST_BUDGET, query)
-        else:
-            sampled, fit = math.inf, math.inf
-        if self._enumerates(n_rows, min(sampled, fit / query)):
+        budget, fit = self._fit_cost(sampled * query, query)
+        if self._enumerates(n_rows, sampled) and not (budget and fit < self._all_queries(n_rows) * query):
             queries = int(self._all_queries(n_rows))
             return LivePlan(ENUMERATE, "all coalitions are asked: values are exact", queries, queries * query)
-        if sampled * query <= fit:
+        if not budget:
             return LivePlan(SAMPLE, "quicker than fitting a representation", int(sampled), sampled * query)
-        queries = int(min(FIRST_BUDGET + self._first_queries(n_rows), sampled))
+        first = _FIRST * self._box.n_players * n_rows
+        queries = int(min(budget + first, sampled))
         reason = "a representation is fitted, and what the model has beyond it is sampled: at least so many queries"
-        return LivePlan(FIT, reason, queries, fit + self._first_queries(n_rows) * query)
+        return LivePlan(FIT, reason, queries, fit + first * query)
+
+
+def _roughly(seconds: float) -> float:
+    """Return the next power of `_PACES`, up or down."""
+    return float(_PACES ** round(math.log(seconds, _PACES)))
 
 
 def _in_words(seconds: float) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fouriershap._base.threads import one_blas_thread
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.draws import (
     Chains,
@@ -261,11 +262,12 @@ class Sampler:
 
     def _components(self, rows: list[_Row], which: Ints, only: dict[int, int] | None = None) -> Components:
         """Settle rows (those of ``only``, since the others have no new draws); return the variances of their draws."""
-        for row, i in zip(rows, which.tolist(), strict=True):
-            if only is None or i in only:
-                settled = row.draws.settle(row.control, self._ends(i))
-                row.beyond = settled.values
-                row.spread = spread_of(settled, row.draws.z, self.game.weights)
+        with one_blas_thread():
+            for row, i in zip(rows, which.tolist(), strict=True):
+                if only is None or i in only:
+                    settled = row.draws.settle(row.control, self._ends(i))
+                    row.beyond = settled.values
+                    row.spread = spread_of(settled, row.draws.z, self.game.weights)
         return components([row.spread for row in rows if row.spread is not None])
 
     def _beyond(self, only: dict[int, int] | None = None) -> tuple[Components, Ints, Floats, Floats]:

@@ -8,17 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap._blackbox.candidates.quick_trees import (
-    fit_best_trees,
-    fit_quick_trees,
-    missed_at_a_look,
-)
 from fouriershap._blackbox.candidates.swht import fit_swht
-from fouriershap._blackbox.candidates.trees import fit_trees
+from fouriershap._blackbox.candidates.trees import fit_trees, missed_at_a_look
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
 from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import SumSurrogate
-from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
+from fouriershap._blackbox.task import CandidateFit, Task
 from fouriershap._blackbox.transform import EXACT
 
 CANDIDATES: dict[str, Callable[[Task], CandidateFit]] = {
@@ -34,12 +29,7 @@ WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is
 PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
 USELESS = 0.75  # 1 - R^2 of a first fit of waves: what explains less is not fitted to the end
 HOPELESS = 2.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
-ENOUGH = 1e-3  # 1 - R^2 of quick trees below which more care is not worth its time, unless answers are few
 GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
-FEW, TREE_FOLDS = (
-    2000,
-    (0, 1),
-)  # answers from which these folds alone judge trees, where there are other candidates
 
 
 @dataclass(frozen=True)
@@ -102,12 +92,7 @@ def _try(task: Task, fits: dict[str, CandidateFit]) -> None:
     task.progress.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
     if missed > GOOD and by_trees < PROMISING * missed:
-        fits["trees"] = fit_quick_trees(task)
-        r2 = _on_common_rows(task, fits)
-        few = len(task.codes) <= FEW
-        if r2["trees"] == max(r2.values()) and (few or r2["trees"] < 1 - ENOUGH):  # worth some care
-            folds = range(N_FOLDS) if few else TREE_FOLDS
-            fits["trees"] = fit_best_trees(task, folds)
+        fits["trees"] = fit_trees(task)
 
 
 def _blend(task: Task, trees: CandidateFit, waves: CandidateFit) -> CandidateFit:

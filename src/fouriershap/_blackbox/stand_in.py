@@ -34,7 +34,8 @@ def game_of(box: BlackBox, rows: Pool, outputs: Floats, others: Floats, is_quick
 def _ask(
     box: BlackBox, joined: Pool, first: NDArray[np.int32] | None, rows: Any, others: Any, masks: Any
 ) -> Floats:
-    index = np.where(masks, (box.background.n_rows + rows)[:, None], others[:, None]).astype(np.int32)
+    mine, theirs = ((each.astype(np.int32))[:, None] for each in (box.background.n_rows + rows, others))
+    index = np.where(masks, mine, theirs)
     with box.queries.transient():  # memory does not grow with the rows explained
         if first is None:
             return box.ask(joined, index)
@@ -44,8 +45,8 @@ def _ask(
         return box.ask(joined, index[at])[where]
 
 
-def _first_alike(box: BlackBox, pool: Pool) -> NDArray[np.int32]:
-    """Return the first row (n_rows, n_players) in which each player is as in a row."""
+def _first_alike(box: BlackBox, pool: Pool) -> NDArray[np.int32] | None:
+    """Return the first row (n_rows, n_players) in which each player is as in a row; None if none are alike."""
     encoding = make_encoding(pool, box.column_player, box.encoding.player_names, box.categorical)
     codes = encoding.encode(pool, "X")
     codes = np.where(np.isnan(codes), np.inf, codes)  # missing values are alike
@@ -54,7 +55,7 @@ def _first_alike(box: BlackBox, pool: Pool) -> NDArray[np.int32]:
         mine = codes[:, encoding.player == player]
         _, at, where = np.unique(mine, axis=0, return_index=True, return_inverse=True)
         out[:, player] = at[where.ravel()]
-    return out
+    return None if (out == np.arange(pool.n_rows)[:, None]).all() else out
 
 
 def stand_in_of(box: BlackBox, fitted: FitResult, rows: Pool, n_outputs: int) -> StandIn | None:

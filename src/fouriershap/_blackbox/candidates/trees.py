@@ -1,4 +1,4 @@
-"""Candidate "trees": gradient boosting on codes, its shape and length chosen by K folds, all leaves fitted again.
+"""Candidate "trees": gradient boosting on codes, of which a left-out fold chooses the length, all leaves fitted again.
 
 Boosting sets the values of a tree once and never looks back. Given the trees, the best values are a linear
 least-squares problem: each row adds up one value per tree. A few steps of LSQR from the values that boosting
@@ -8,14 +8,13 @@ found solve it well enough; stopping early keeps them close to where they came f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fouriershap._base.checks import import_optional
-from fouriershap._base.parallel import for_each_block
+from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
@@ -23,22 +22,18 @@ from fouriershap._shapley.engine import Floats
 from fouriershap._trees.arithmetic import side_by_side
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 
-FIRST = 100  # trees
-LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
-SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
-TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
-_MANY = 200_000  # codes from which folds are fitted at once; with fewer, threads wait for Python's lock
+LOOK, LOOK_LENGTH = (0.2, 31), 100  # learning rate, leaves, and number of trees of a first look
+SHAPES = ((0.1, 31), (0.1, 8))  # of those that are tried; the second where answers are few
+LENGTHS = (100, 200, 400, 600)  # tried, while longer is better by a twentieth
+FEW = 2000  # answers up to which all folds judge
 MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 N_STEPS = 20  # of LSQR
 DAMPING = 1.0  # a pseudo-row per leaf that asks for no change
 
 
-Grow = Callable[[Floats, Floats, tuple[float, int], int, int], TreeEnsemble]
-
-
 @dataclass(frozen=True, eq=False)
-class Grown:
-    """Boosted trees of one shape and length, judged on folds.
+class _Grown:
+    """Boosted trees of one shape and length.
 
     Attributes
     ----------
@@ -55,21 +50,34 @@ class Grown:
     refitted: bool
     predictions: Floats
 
+    def missed(self, y: Floats) -> float:
+        return float(np.nansum((self.predictions - y) ** 2))
 
-def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> CandidateFit:
-    """Fit boosted trees, one model per output, judged on some folds."""
+
+def missed_at_a_look(task: Task) -> float:
+    """Return 1 - R^2 of a few trees, for the output that varies most."""
+    inside, outside = task.fold != 0, task.fold == 0
+    y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
+    said = grow(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed).predict(task.codes[outside])
+    return 1 - r_squared(y[outside, None], said)
+
+
+def fit_trees(task: Task) -> CandidateFit:
+    """Fit boosted trees, one model per output, judged on a fold, or, where answers are few, on all."""
     begin = time.perf_counter()
-    grown = [_best_shape(task, y, folds) for y in np.ascontiguousarray(task.answers.T)]
-    return as_fit(task, grown, begin, _grow)
-
-
-def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
-    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed)).trees
-
-
-def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> CandidateFit:
-    """Return trees of some shape and length by output as a candidate; ``grow`` grows them from all answers."""
-    held_out = np.column_stack([g.predictions for g in grown])
+    few = len(task.codes) <= FEW
+    shapes, grown = SHAPES[: 1 + few], []
+    task.progress.start(task.n_outputs * len(shapes))
+    for y in np.ascontiguousarray(task.answers.T):
+        tried = []
+        for shape in shapes:
+            tried.append(_choose_length(task, y, shape))
+            task.progress.tick(1)
+        best = min(tried, key=lambda each: each.missed(y))
+        for k in range(1, N_FOLDS if few else 1):
+            _judge_also(task, y, best, k)
+        grown.append(best)
+    predictions = np.column_stack([g.predictions for g in grown])
 
     def make() -> TreeSurrogate:
         ensembles = []
@@ -80,84 +88,63 @@ def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Candidat
 
     sizes = ", ".join(f"{g.length} of {g.shape[1]} leaves{', refitted' * g.refitted}" for g in grown[:3])
     note = f"trees: {sizes}{', ...' * (len(grown) > 3)}"
-    return CandidateFit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
+    return CandidateFit(
+        "trees", task.judge(predictions), predictions, make, time.perf_counter() - begin, note
+    )
 
 
-def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> Grown:
-    """Choose the shape that does best on some folds, and judge it on all that are asked for."""
-    tried_on = [k for k in TRIED_ON if k in folds][: max(len(folds) // 2, 1)]
-    inside = np.isin(task.fold, tried_on)
-
-    def loss(grown: Grown) -> float:
-        return float(((grown.predictions - y)[inside] ** 2).sum())
-
-    longest = int(np.clip(len(y) // 4, *LONGEST))
-    tried = [_cross_validate(task, y, shape, tried_on, min(longest, TRIED_LENGTH)) for shape in SHAPES]
-    return _cross_validate(task, y, min(tried, key=loss).shape, folds, longest)
-
-
-def _cross_validate(
-    task: Task, y: Floats, shape: tuple[float, int], folds: Sequence[int], longest: int
-) -> Grown:
-    """Find the best number of trees by the summed loss over folds, and whether refitting their leaves helps.
-
-    One validation split stops far too early on heavy tails; the sum over folds does not.
-    """
-    models: dict[int, Any] = dict.fromkeys(folds)
-    losses: dict[int, Floats] = {}
-    length = FIRST
-
-    def grow(first: int, last: int) -> None:
-        for k in folds[first:last]:
-            inside, outside = task.fold != k, task.fold == k
-            models[k] = boost(task.codes[inside], y[inside], shape, length, task.seed, models[k])
-            losses[k] = loss_by_length(models[k], task.codes[outside], y[outside])
-
-    while True:
-        for_each_block(grow, len(folds), 1, task.n_jobs if task.codes.size >= _MANY else 1)
-        loss = np.sum([losses[k] for k in folds], axis=0)
+def _choose_length(task: Task, y: Floats, shape: tuple[float, int]) -> _Grown:
+    """Choose the number of trees by the fold that is left out, and whether refitting their leaves helps there."""
+    inside, outside = task.fold != 0, task.fold == 0
+    model, loss = None, np.zeros(0)
+    for length in LENGTHS:
+        model = _boost(task.codes[inside], y[inside], shape, length, task.seed, model)
+        with _one_thread():
+            staged = model.staged_predict(task.codes[outside])
+            loss = np.array([((stage - y[outside]) ** 2).sum() for stage in staged])
         best = int(np.argmin(loss))
-        # Twice as long while the end is where it is best, and still gets better by a twentieth.
-        if length >= longest or best < 0.9 * length or loss[length // 2 - 1] < 1.05 * loss[best]:
+        if best < 0.9 * length or loss[length // 2 - 1] < 1.05 * loss[best]:
             break
-        length = min(2 * length, longest)
-    return _judge(task, y, shape, best + 1, models)
+    trees = read_hist_gradient_boosting(model).trees
+    trees = trees.select(np.arange(trees.n_trees) <= best)
+    refitted = refit_leaves(trees, task.codes[inside], y[inside])
+    plain, fitted = (each.predict(task.codes[outside])[:, 0] for each in (trees, refitted))
+    helps = bool(((fitted - y[outside]) ** 2).sum() < ((plain - y[outside]) ** 2).sum())
+    predictions = np.full(len(y), np.nan)
+    predictions[outside] = fitted if helps else plain
+    return _Grown(shape, best + 1, helps, predictions)
 
 
-def loss_by_length(model: Any, codes: Floats, y: Floats) -> Floats:
-    with one_thread():
-        return np.array([((stage - y) ** 2).sum() for stage in model.staged_predict(codes)])
+def _judge_also(task: Task, y: Floats, grown: _Grown, k: int) -> None:
+    """Write the predictions of one more fold, by trees of the same shape and length."""
+    inside = task.fold != k
+    trees = grow(task.codes[inside], y[inside], grown.shape, grown.length, task.seed)
+    if grown.refitted:
+        trees = refit_leaves(trees, task.codes[inside], y[inside])
+    grown.predictions[~inside] = trees.predict(task.codes[~inside])[:, 0]
 
 
-def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models: dict[int, Any]) -> Grown:
-    """Predict each fold by the first ``length`` trees, refitted or not, whichever is better."""
-    plain, refitted = np.full((2, len(y)), np.nan)
-    for k, model in models.items():
-        inside = task.fold != k
-        ensemble = read_hist_gradient_boosting(model).trees
-        ensemble = ensemble.select(np.arange(ensemble.n_trees) < length)
-        again = refit_leaves(ensemble, task.codes[inside], y[inside])
-        plain[~inside] = ensemble.predict(task.codes[~inside])[:, 0]
-        refitted[~inside] = again.predict(task.codes[~inside])[:, 0]
-    helps = bool(np.nansum((refitted - y) ** 2) < np.nansum((plain - y) ** 2))
-    return Grown(shape, length, helps, refitted if helps else plain)
+def grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
+    """Grow boosted trees of a shape and length."""
+    return read_hist_gradient_boosting(_boost(codes, y, shape, length, seed)).trees
 
 
-def boost(
+def _boost(
     codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int, model: Any = None
 ) -> Any:
     """Return a fitted HistGradientBoostingRegressor; with ``model`` that one, grown on to ``length`` trees.
 
     Answers come without noise, so a single row may have a leaf: what is rare in the data (a letter at a site, a
-    mutation) often matters most. Where answers are noisy, K folds stop early instead.
+    mutation) often matters most. Where answers are noisy, the left-out fold stops early instead.
     """
     if model is None:
+        ensemble = import_optional("sklearn.ensemble", "fitting trees to a black box", "[blackbox]")
         rate, leaves = shape
-        model = _regressor()(
+        model = ensemble.HistGradientBoostingRegressor(
             learning_rate=rate,
             max_leaf_nodes=leaves,
             max_depth=MOST_DEPTH,
-            max_bins=count_bins(codes),
+            max_bins=_count_bins(codes),
             min_samples_leaf=1,
             l2_regularization=1e-3,
             early_stopping=False,
@@ -167,30 +154,24 @@ def boost(
     model.set_params(max_iter=length)
     # scikit-learn finds no bins in a column without any value; one value is as useless, and it can be binned.
     codes = np.where(np.isnan(codes).all(axis=0), 0.0, codes)
-    with one_thread():
+    with _one_thread():
         return model.fit(codes, y)
 
 
-def count_bins(codes: Floats) -> int:
+def _count_bins(codes: Floats) -> int:
     """Return as many bins as the feature with most levels has: scikit-learn clears all of them for every node."""
     most = max(len(np.unique(column[~np.isnan(column)])) for column in codes.T)
     return int(np.clip(most, 2, 255))
 
 
-def one_thread() -> Any:
+def _one_thread() -> Any:
     """Keep scikit-learn to one thread: its work comes in crumbs, and on a busy machine threads that wait for
     each other after every crumb take many times as long.
     """
-    _regressor()
     from threadpoolctl import threadpool_limits  # scikit-learn brings it along
 
     # A thread's own setting: several may fit at once. Others would be the whole process's.
     return threadpool_limits(1, user_api="openmp")
-
-
-def _regressor() -> Any:
-    ensemble = import_optional("sklearn.ensemble", "fitting trees to a black box", "[blackbox]")
-    return ensemble.HistGradientBoostingRegressor
 
 
 def refit_leaves(ensemble: TreeEnsemble, codes: Floats, y: Floats) -> TreeEnsemble:

@@ -1,4 +1,4 @@
-"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; one sum is fitted to their predictions."""
+"""Candidate "waves": sums of cosines fitted without each fold; one sum is fitted to their predictions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
-from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
 from fouriershap._blackbox.candidates.wave_answers import WaveTargets, prepare
 from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import WaveSurrogate
@@ -31,12 +30,6 @@ GOOD_ENOUGH, ALWAYS_GOOD = (
     0.05,
     2e-4,
 )  # what the student may miss, as a share of what its teachers do, and at least
-LEAST_KERNEL, MOSTLY = (
-    0.1,
-    0.5,
-)  # shares of the kernel: less is not worth its time; from more on few waves are not tried
-DAMPED = 1.5  # power of that share: in values, which are means, the chance of fits fades, a kernel's smoothing does not
-LEAST_MISSED = 1e-4  # by waves alone, for a kernel to be worth its time
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
     8e-4,
@@ -52,7 +45,7 @@ _PER_SECOND = 8e9  # multiplications, about
 
 @dataclass(frozen=True, eq=False)
 class _Teachers:
-    """Waves of several fits, and, where it helps, a kernel.
+    """Waves of several fits.
 
     Attributes
     ----------
@@ -61,16 +54,11 @@ class _Teachers:
     nets : list of Fitted
     start : list of Fitted
         Nets with whose waves a student begins.
-    kernel : Kernel or None
-    share : float
-        Share of the kernel in their common prediction.
     """
 
     answers: WaveTargets
     nets: list[Fitted]
     start: list[Fitted]
-    kernel: Kernel | None = None
-    share: float = 0.0
 
     @property
     def has_many(self) -> bool:
@@ -79,10 +67,7 @@ class _Teachers:
 
     def predict(self, inputs: NDArray[np.float32]) -> Floats:
         """Return outputs (n_rows, n_outputs) of mean 0 and spread 1."""
-        said = self.answers.mean(self.nets, inputs)
-        if self.kernel is None:
-            return said
-        return (1 - self.share) * said + self.share * self.answers.read(self.kernel.predict(inputs))
+        return self.answers.mean(self.nets, inputs)
 
 
 def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> CandidateFit:
@@ -97,14 +82,10 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> CandidateFit:
             predictions[inside] = answers.outputs.back(said)
         # What is good for logits need not be for probabilities: a student begins with waves of both.
         teachers = _Teachers(answers, nets, [plain, *nets] if answers.linked else nets)
-        if len(nets) > 1 and _is_kernel_worth(answers, 1 - task.judge(predictions)):
-            teachers, predictions = _with_kernel(task, teachers, predictions)
     r2 = task.judge(predictions)
     note = f"{len(nets[0].frequencies)} waves on {answers.columns.n_columns} columns"
     if answers.linked:
         note += ", of logits"
-    if teachers.kernel is not None:
-        note += f", {teachers.share:.0%} of a kernel of {len(teachers.kernel.centres):,} rows"
     make = partial(_distil, task, teachers, max(1 - r2, _LEAST))
     fit = CandidateFit("waves", r2, predictions, make, time.perf_counter() - begin, note)
     if answers.linked and len(nets) > 1:
@@ -122,31 +103,11 @@ def _taught(task: Task, teachers: _Teachers, fit: CandidateFit) -> CandidateFit:
     return CandidateFit("waves", task.judge(predictions), predictions, make, seconds, fit.note)
 
 
-def _is_kernel_worth(answers: WaveTargets, missed: float) -> bool:
-    """Return whether a kernel can add to the waves; with many logits it cannot, and its labels take seconds."""
-    if missed <= LEAST_MISSED or not can_fit_kernel(answers.columns.n_columns):
-        return False
-    return not (answers.linked and len(answers.inputs) >= _MANY_ANSWERS)
-
-
-def _with_kernel(task: Task, teachers: _Teachers, predictions: Floats) -> tuple[_Teachers, Floats]:
-    """Add a kernel to the waves, with the share that is best on the folds, and predict the folds by both."""
-    answers, rng = teachers.answers, np.random.default_rng([task.seed, N_FOLDS])
-    targets = answers.targets[:, : task.n_outputs]
-    kernel, said = fit_kernel(answers.inputs, targets, task.fold, teachers.nets, rng)
-    said = answers.outputs.back(answers.read(said))
-    share = task.best_share(predictions, said)
-    if share < LEAST_KERNEL:
-        return teachers, predictions
-    share **= DAMPED
-    return replace(teachers, kernel=kernel, share=share), (1 - share) * predictions + share * said
-
-
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
     """Estimate the seconds for fitting the folds and for teaching the student, on one thread."""
     n = n_answers * (N_FOLDS - 1) // N_FOLDS
     sizes = [FEW] * (_rounds(n, FEW) * N_FOLDS) + [MANY] * (n >= _MANY_ANSWERS)
-    folds = sum(_settings(n, n_waves).work(n, n_columns) for n_waves in sizes) + kernel_work(n_answers)
+    folds = sum(_settings(n, n_waves).work(n, n_columns) for n_waves in sizes)
     n_labels = min(FREE * n_answers, MOST_FREE)
     return folds / _PER_SECOND, _student_settings(STUDENT, n_labels).work(n_labels, n_columns) / _PER_SECOND
 
@@ -163,10 +124,9 @@ def _student_settings(n_waves: int, n_labels: int) -> Settings:
 def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
     """Return numbers of waves to try for the student; a row costs waves times players."""
     linked = teachers.answers.linked
-    few = teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW and not linked
-    if few or n_players > FEW_PLAYERS:
+    if (len(teachers.nets[0].frequencies) == FEW and not linked) or n_players > FEW_PLAYERS:
         return [FEW, STUDENT]
-    if teachers.share >= MOSTLY or (linked and teachers.has_many):
+    if linked and teachers.has_many:
         return [MOST_STUDENT]
     return [STUDENT, MOST_STUDENT]
 
