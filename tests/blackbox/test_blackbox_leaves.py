@@ -58,7 +58,7 @@ def make_task(codes, y):
     players = np.arange(codes.shape[1], dtype=np.int32)
     encoding = Encoding(features, players, tuple(feature.name for feature in features))
     fold = make_folds(len(y), np.random.default_rng(0))
-    return Task(encoding, codes, codes, y[:, None], fold, lambda n: codes[:n], 0)
+    return Task(encoding, codes, codes, y[:, None], fold, 0)
 
 
 def test_what_is_rare_is_learnt():

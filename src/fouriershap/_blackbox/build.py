@@ -156,7 +156,7 @@ def expected_fit_seconds(box: BlackBox, n_outputs: int, budget: int, query: floa
     """Estimate the seconds of `fit_representation`, of queries that take ``query`` seconds each."""
     n_features = len(box.encoding.features)
     trees = TREE_SECONDS * budget * n_features * n_outputs
-    return _SECONDS + budget * query + sum(expected_seconds(budget, n_features)) + trees
+    return _SECONDS + budget * query + expected_seconds(budget, n_features) + trees
 
 
 def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:

@@ -199,7 +199,6 @@ class Fitter:
             codes[train],
             answers[train],
             folds,
-            lambda n: self._codes(self._draw(n)),
             self.seed,
             None if transform is None else transform.recoded(changes).in_unit(unit),
             self.n_jobs,
@@ -225,10 +224,6 @@ class Fitter:
         """Choose the best fit, made from all answers, and certify it by those ``held`` back."""
         task.progress.enter(CHOOSING)
         fit, candidates = choose(task, method, fits)
-        if fit.taught is not None:
-            # Candidates are compared before teaching: what is lost there is rough, and fades in SHAP values. The
-            # winner is certified as it is explained.
-            fit = fit.taught()
         surrogate = fit.make()
         fidelity = self._certify(task, fit, held[1], surrogate.predict(held[0]))
         if fit.name == "swht" and task.transform is not None:
@@ -373,12 +368,11 @@ class Fitter:
 def _expected_seconds(task: Task) -> dict[str, float]:
     """Estimate the seconds of the stages after the queries, on one thread."""
     n_answers, n_features = task.codes.shape
-    folds, student = expected_seconds(n_answers, n_features)
     trees = TREE_SECONDS * n_answers * n_features * task.n_outputs
     return {
-        STAGES["waves"]: folds,
+        STAGES["waves"]: expected_seconds(n_answers, n_features),
         STAGES["trees"]: trees,
-        CHOOSING: student,
+        CHOOSING: 0.0,
         COMPILING: _COMPILE_SECONDS,
         CERTIFYING: 0.0,
     }

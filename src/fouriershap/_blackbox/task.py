@@ -1,4 +1,4 @@
-"""What every candidate is given: the same answers, the same folds, and hybrids without answers."""
+"""What every candidate is given: the same answers and the same folds."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ class Task:
     fold : (n,) int64
         Fold of each row, 0 to N_FOLDS - 1; -1 for rows that are fitted in every fold and judged in none, since
         they are not hybrids.
-    draw : callable
-        ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
     seed : int
     transform : Transform or None
         The sparse transform of the model, where it was tried and is worth a candidate.
@@ -49,7 +47,6 @@ class Task:
     codes: NDArray[np.float64]
     answers: NDArray[np.float64]
     fold: NDArray[np.int64]
-    draw: Callable[[int], NDArray[np.float64]]
     seed: int
     transform: Transform | None = None
     n_jobs: int = -1
@@ -92,8 +89,6 @@ class CandidateFit:
         Builds the surrogate from all answers; only the winner's is called.
     seconds : float
     note : str
-    taught : callable or None
-        Gives the same, judged as what ``make`` builds, where something else made the predictions; for the winner.
     """
 
     name: str
@@ -102,7 +97,6 @@ class CandidateFit:
     make: Callable[[], Any]
     seconds: float
     note: str
-    taught: Callable[[], CandidateFit] | None = None
 
 
 def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,7 @@ def fit_waves(
     targets: Floats,
     settings: Settings,
     rng: np.random.Generator,
-    held_out: tuple[Singles, Floats] | None = None,
-    start: tuple[Singles, Singles] | None = None,
+    held_out: tuple[Singles, Floats],
     tick: Tick = lambda _: None,
 ) -> Fitted:
     """Fit waves to answers.
@@ -87,19 +86,14 @@ def fit_waves(
     inputs : (n_rows, n_columns) float32
     targets : (n_rows, n_outputs) float64
         With mean 0 and a standard deviation of about 1.
-    held_out : inputs and targets, optional
+    held_out : inputs and targets
         Other answers, which choose how smooth the last least squares are.
-    start : frequencies and phases, optional
-        Initial values, for at most as many as there are waves; the others are random.
     tick : callable
         Called now and then with the number of multiplications done since; an exception that it raises ends the fit.
     """
     n_waves, n_columns, n_outputs = settings.n_waves, inputs.shape[1], targets.shape[1]
-    n_random = n_waves - (0 if start is None else len(start[1]))
-    frequencies = (rng.standard_normal((n_random, n_columns)) / np.sqrt(n_columns)).astype(np.float32)
-    phases = rng.uniform(0, 2 * np.pi, n_random).astype(np.float32)
-    if start is not None:
-        frequencies, phases = np.concatenate([start[0], frequencies]), np.concatenate([start[1], phases])
+    frequencies = (rng.standard_normal((n_waves, n_columns)) / np.sqrt(n_columns)).astype(np.float32)
+    phases = rng.uniform(0, 2 * np.pi, n_waves).astype(np.float32)
     weights = _least_squares(inputs, targets, frequencies, phases, (_FIRST_RIDGE,))[0].astype(np.float32)
     parts = (frequencies, phases, *np.split(weights.T, [n_waves, n_waves + n_columns], axis=1))
     parameters = np.concatenate([part.ravel() for part in parts])
@@ -109,12 +103,27 @@ def fit_waves(
     frequencies, phases = found[0].reshape(n_waves, n_columns), found[1]
     trained = np.concatenate([part.reshape(n_outputs, -1).T for part in found[2:]]).astype(np.float64)
     solved = _least_squares(inputs, targets, frequencies, phases, RIDGES)
-    if held_out is None:
-        return Fitted(frequencies, phases, solved[len(solved) // 2])
-    terms = _terms(held_out[0], frequencies, phases)
     candidates = [trained, *solved]
-    missed = [float(((terms @ weights - held_out[1]) ** 2).sum()) for weights in candidates]
-    return Fitted(frequencies, phases, candidates[int(np.argmin(missed))])
+    return Fitted(frequencies, phases, candidates[_best(frequencies, phases, candidates, *held_out)])
+
+
+def weigh_again(
+    nets: Sequence[Fitted], inputs: Singles, targets: Floats, held_out: NDArray[np.bool_]
+) -> Fitted:
+    """Return the waves of several fits, weighted by all answers; those held out choose how smooth that is."""
+    frequencies = np.concatenate([net.frequencies for net in nets])
+    phases = np.concatenate([net.phases for net in nets])
+    tried = _least_squares(inputs[~held_out], targets[~held_out], frequencies, phases, RIDGES)
+    ridge = RIDGES[_best(frequencies, phases, tried, inputs[held_out], targets[held_out])]
+    return Fitted(frequencies, phases, _least_squares(inputs, targets, frequencies, phases, (ridge,))[0])
+
+
+def _best(
+    frequencies: Singles, phases: Singles, tried: list[Floats], inputs: Singles, targets: Floats
+) -> int:
+    """Return which weights miss least of these answers."""
+    terms = _terms(inputs, frequencies, phases)
+    return int(np.argmin([float(((terms @ weights - targets) ** 2).sum()) for weights in tried]))
 
 
 def _train(
