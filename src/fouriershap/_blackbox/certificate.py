@@ -13,7 +13,7 @@ import numpy as np
 
 from fouriershap._blackbox.black_box import BlackBox
 from fouriershap._blackbox.draws import Ints, Masks
-from fouriershap._blackbox.fidelity import UNSEEN, Interval
+from fouriershap._blackbox.fidelity import Interval
 from fouriershap._blackbox.fit import FitResult
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
@@ -28,6 +28,8 @@ _LEAST_BUDGET = 500  # of which any is spared
 _N_RESAMPLES = 2000
 _FEW = 8.0
 _LEVEL = (0.025, 0.975)
+_AS_MANY = math.sqrt(2.0)  # other rows, as many, have a chance of their own
+_WORST = 6.0  # their worst is so many times as bad as the worst of these, at most (errors with a heavy tail)
 
 
 class Certified(NamedTuple):
@@ -73,7 +75,10 @@ def certify_values(
 
 
 def _interval(values: Floats, missed: Floats, variance: Floats) -> Interval:
-    """Return R^2 from estimated values, what is missed of them, and the variance of both; all (n_rows, ...)."""
+    """Return R^2 from estimated values, what is missed of them, and the variance of both; all (n_rows, ...).
+
+    The interval is that of R^2 at as many other rows of the same kind.
+    """
     n = len(values)
     values, missed, variance = (each.reshape(n, -1) for each in (values, missed, variance))
     centred = values - values.mean(axis=0)
@@ -94,12 +99,12 @@ def _interval(values: Floats, missed: Floats, variance: Floats) -> Interval:
     scales = np.sqrt(np.maximum(spreads, 1e-300)) / sums
     t = np.clip((ratio - (1 - r2)) / scales, -8.0, 8.0)
     low_t, high_t = np.quantile(t, _LEVEL)
-    scale *= 1 + _FEW / n  # few rows show too little
+    scale *= _AS_MANY * (1 + _FEW / n)  # few rows show too little
     # Chance in the sums themselves: squares of about normal estimates.
     chance = (
         math.sqrt(float((2 * variance**2 + 4 * np.maximum(missed**2 - variance, 0) * variance).sum())) / total
     )
-    worst = (1 - r2) - min(low_t, -1.96) * scale + UNSEEN * max(float(error.max()), 0.0) / total
+    worst = (1 - r2) - min(low_t, -1.96) * scale + _WORST * max(float(error.max()), 0.0) / total
     best = (1 - r2) - max(high_t, 1.96) * scale
     low = min(1 - worst, r2 - 1.96 * chance)
     high = max(1 - best, r2 + 1.96 * chance)

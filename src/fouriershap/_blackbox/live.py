@@ -206,7 +206,7 @@ class LiveEngine(BaseEngine):
         raise InputError("partial dependence is computed from a representation: use explainer.fit(X).")
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
-        return "the model is asked when rows come"
+        return "the model itself is asked about rows, and the page cannot; explainer.fit(X).report(...) can compute."
 
     def with_background(self, rows: Any, weights: Floats | None) -> Engine:
         return replace(self, box=self.box.with_background(rows, weights), memory=_Memory())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from fouriershap._base.headers import get_typed, require
 from fouriershap._base.warn import warn
 from fouriershap._rows.frames import Rows, check_columns, densified, in_order
 from fouriershap._rows.labels import CODES
-from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature
+from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._rows.preprocessing import Preprocessing, UnknownStepError
 from fouriershap._rows.recipes import Recipe
@@ -202,7 +202,9 @@ class PoolEncoder:
         return player
 
     def fields(self, X: Any, codes: Any, player: NDArray[np.int32]) -> list[InputField]:
-        raise InputError("a person can change rows of a fitted representation only: use explainer.fit(X).")
+        encoding = make_encoding(codes, np.arange(len(player), dtype=np.int32), codes.names, None)
+        found = LevelEncoder(encoding, codes.names).fields(X, encoding.encode(codes, "X"), player)
+        return [replace(entry, player=int(player[entry.player])) for entry in found]
 
 
 @dataclass(frozen=True, eq=False)

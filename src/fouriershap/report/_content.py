@@ -121,6 +121,7 @@ class Content:
     outputs: list[Output]
     expected: Floats  # (n_outputs,)
     values: Floats  # (n_rows, n_players, n_outputs)
+    errors: Floats | None  # standard errors of these, where they are estimates
     row_names: list[str] | None
     what_if: list[WhatIf] | str  # parts that add up, or why there are none
     # Turns raw outputs into what the model predicts: {None, "logistic", "softmax", "exp", "expm1"}.
@@ -187,6 +188,8 @@ class Content:
             "inputs": np.stack(columns) if columns else np.empty((0, len(kept))),
             "shap": self.values[kept].astype(np.float32),
         }
+        if self.errors is not None:
+            arrays["error"] = self.errors[kept].astype(np.float32)
         if self.actual is not None:
             arrays["actual"] = self.actual.values[kept]
         names = None if self.row_names is None else [self.row_names[k] for k in kept]

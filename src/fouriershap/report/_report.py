@@ -14,10 +14,11 @@ from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int, check_number
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.messages import error_text, truncated_repr
+from fouriershap._rows.frames import Rows
 from fouriershap._rows.inputs import InputField
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_matrices, pair_interactions
-from fouriershap.analysis.explainer import ExplainerLike, check_engine, encode_rows, shap_values
+from fouriershap.analysis.explainer import ExplainerLike, check_engine, encode_rows, estimates
 from fouriershap.analysis.groups import split_columns
 from fouriershap.analysis.interactions import Interactions
 from fouriershap.report._comparisons import (
@@ -27,7 +28,7 @@ from fouriershap.report._comparisons import (
     show_drift,
     split_sentences,
 )
-from fouriershap.report._content import Content, Floats, Output, PairSizes
+from fouriershap.report._content import Content, Floats, Output, PairSizes, Sets
 from fouriershap.report._metrics import measure
 from fouriershap.report._subject import (
     explain_meaning,
@@ -115,7 +116,6 @@ def write_report(
             raise InputError(f"{name} is {truncated_repr(label)}; give a text, or None.")
     if facts is not None and not isinstance(facts, Mapping):
         raise InputError(f"facts is {truncated_repr(facts)}; give a mapping from names to texts.")
-    explainer = explainer.offline(X)
     engine = check_engine(explainer, "a report")
     sentences = split_sentences(text, explainer.player_names)
     given = {"y": y, "ids": ids, "cohorts": cohorts}
@@ -123,7 +123,8 @@ def write_report(
     rows = encode_rows(explainer, features)
     row_names = _name_rows(X, columns["ids"], len(rows))
     raw, inputs = engine.raw, explainer.inputs.fields(rows)
-    values, expected = shap_values(explainer, rows.codes), engine.expected
+    (values, errors), expected = estimates(explainer, rows.codes), engine.expected
+    errors = errors if errors is not None and errors.any() else None
     outputs, n_explained = _name_outputs(explainer, unit), values.shape[2]
     actual = None
     if columns["y"] is not None:
@@ -131,6 +132,7 @@ def write_report(
     if raw is not engine:
         both = [values, raw.shap_values(rows.codes, explainer.n_jobs)]
         values, expected = np.concatenate(both, 2), np.append(expected, raw.expected)
+        errors = None if errors is None else np.concatenate([errors, np.zeros_like(both[1])], 2)
     wrong = expected[~np.isfinite(expected)]
     if len(wrong):
         raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
@@ -147,6 +149,7 @@ def write_report(
         outputs=outputs,
         expected=expected,
         values=values,
+        errors=errors,
         row_names=row_names,
         what_if=make_what_if(explainer, rows, len(inputs), max_bytes),
         link=page_link(explainer),
@@ -158,12 +161,18 @@ def write_report(
         importance_ends=importance_intervals(values),
         actual=actual,
         drift=None if drift is None else show_drift(explainer, drift),
-        cohorts=show_cohorts(explainer, features, columns["cohorts"]) if has_cohorts else None,
-        sets=None if interactions is None else find_sets(explainer, rows.codes, interactions),
+        cohorts=show_cohorts(explainer.offline(X), features, columns["cohorts"]) if has_cohorts else None,
+        sets=None if interactions is None else _find_sets(explainer, X, features, rows, interactions),
         sentences=sentences,
         versions=versions,
     )
     return write_content(content, path, max_rows=max_rows, max_bytes=max_bytes)
+
+
+def _find_sets(explainer: ExplainerLike, X: Any, features: Any, rows: Rows, wanted: Any) -> Sets:
+    """Return the sets that interact, of a black box those of a representation."""
+    other = explainer.offline(X)
+    return find_sets(other, (rows if other is explainer else encode_rows(other, features)).codes, wanted)
 
 
 def _name_outputs(explainer: ExplainerLike, unit: str | None) -> list[Output]:

@@ -82,6 +82,8 @@ def list_facts(
         found += [("Method", fit.method), ("Representation", _describe_representation(info))]
     elif info.n_trees:
         found.append(("Trees", f"{info.n_trees:,} with {info.n_leaves:,} leaves"))
+    elif info.n_queries:
+        found.append(("Queries", f"{info.n_queries:,}"))
     else:
         found.append(("Terms", f"{info.n_terms:,}"))
     if not engine.output.is_raw:
@@ -129,6 +131,12 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
         )
     elif not is_raw:
         first = f"These SHAP values explain {what} exactly, over all coalitions and background rows."
+    elif engine.quality.tolerance:
+        first = (
+            "These SHAP values are those of the model itself, which was asked about each row. Their standard errors "
+            f"are at most {engine.quality.tolerance:.0%} of the row's largest value, unless a limit was reached, and "
+            "they add up exactly. The lines at the ends of the bars are 95 % intervals."
+        )
     elif info.is_path_dependent:
         first = (
             "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a split "

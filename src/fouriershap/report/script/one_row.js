@@ -123,7 +123,9 @@ class OneRow {
       const mine = order.filter((p) => sign * values.at(p, output) > 0);
       const items = mine.slice(0, MOST_REASONS).map((p) => {
         const item = element("li", `${sentence(report, p, report.playerText(p, inputs), values.at(p, output))} `);
-        item.append(element("small", `(${fixed(values.at(p, output), digits, true)})`));
+        const error = values.error(p, output);
+        const spread = error ? ` ± ${fixed(error, digits)}` : "";
+        item.append(element("small", `(${fixed(values.at(p, output), digits, true)}${spread})`));
         return item;
       });
       byId(id).replaceChildren(...(items.length ? items : [element("li", "nothing", { class: "none" })]));

@@ -4,8 +4,13 @@ const ROUNDING = 3e-7;
 
 /** SHAP values of one row: those of player p and output k lie at p * n + k - first. */
 class Values {
-  constructor(report, shap, first, n) {
-    Object.assign(this, { report, shap, first, n });
+  constructor(report, shap, first, n, errors = null) {
+    Object.assign(this, { report, shap, first, n, errors });
+  }
+
+  /** The standard error; 0 where values are exact. */
+  error(player, output) {
+    return this.errors?.[player * this.n + output - this.first] ?? 0;
   }
 
   at(player, output) {
@@ -91,7 +96,8 @@ class Report {
 
   stored(row) {
     const size = this.nPlayers * this.nOutputs;
-    return new Values(this, this.rows.shap.subarray(row * size, (row + 1) * size), 0, this.nOutputs);
+    const mine = (array) => array?.subarray(row * size, (row + 1) * size);
+    return new Values(this, mine(this.rows.shap), 0, this.nOutputs, mine(this.rows.error));
   }
 
   original(row = this.row) {

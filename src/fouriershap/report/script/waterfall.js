@@ -1,6 +1,7 @@
 // From the expected value to a prediction, a bar per player.
 
 const MOST_BARS = 12;
+const NORMAL = 1.96; // standard errors of a 95 % interval
 
 /** Drawn once, then moved. */
 class Waterfall {
@@ -16,8 +17,9 @@ class Waterfall {
       const name = item.appendChild(element("span", "", { class: "name" }));
       const label = name.appendChild(element("span"));
       const value = name.appendChild(element("small"));
-      const bar = item.appendChild(element("span", "", { class: "track" })).appendChild(element("span", "", { class: "bar" }));
-      this.items[index] = { item, name, label, value, bar, number: item.appendChild(element("data")) };
+      const track = item.appendChild(element("span", "", { class: "track" }));
+      const [bar, whisker] = ["bar", "whisker"].map((kind) => track.appendChild(element("span", "", { class: kind })));
+      this.items[index] = { item, name, label, value, bar, whisker, number: item.appendChild(element("data")) };
     }
     return this.items[index];
   }
@@ -28,12 +30,17 @@ class Waterfall {
     const place = (x) => (100 * (x - low)) / (high - low || 1);
     const digits = decimals(high - low);
     steps.forEach((step, index) => {
-      const { item, name, label, value, bar, number } = this.#item(index);
+      const { item, name, label, value, bar, whisker, number } = this.#item(index);
       item.className = step.kind;
       writeName(label, shorten(step.name));
       value.textContent = step.text ? ` = ${shorten(step.text)}` : "";
       bar.style.left = `${place(Math.min(step.from, step.to))}%`;
       bar.style.width = step.kind === "total" ? "" : `${place(Math.max(step.from, step.to)) - place(Math.min(step.from, step.to))}%`;
+      const reach = NORMAL * (step.error ?? 0);
+      whisker.hidden = !reach;
+      whisker.style.left = `${place(step.to - reach)}%`;
+      whisker.style.width = `${place(step.to + reach) - place(step.to - reach)}%`;
+      number.title = reach ? `standard error ${format(step.error)}` : "";
       number.value = String(step.number);
       number.textContent = fixed(step.number, digits, step.kind !== "total");
       if (step.player === undefined) item.removeAttribute("data-player");
@@ -59,12 +66,12 @@ function waterfallSteps(report, values, output, inputs, players, changed = new S
   const { data } = report;
   let at = data.expected[output];
   const steps = [{ name: "expected value", from: at, to: at, number: at, kind: "total" }];
-  const add = (name, text, number, player) => {
+  const add = (name, text, number, player, error = 0) => {
     const kind = (number >= 0 ? "plus" : "minus") + (changed.has(player) ? " changed" : "");
-    steps.push({ name, text, from: at, to: at + number, number, kind, player });
+    steps.push({ name, text, from: at, to: at + number, number, kind, player, error });
     at += number;
   };
-  for (const p of players) add(data.players[p], report.playerText(p, inputs), values.at(p, output), p);
+  for (const p of players) add(data.players[p], report.playerText(p, inputs), values.at(p, output), p, values.error(p, output));
   const prediction = values.prediction(output);
   const nOthers = report.nPlayers - players.length;
   if (nOthers > 0) add(count(nOthers, "other"), "", prediction - at);
@@ -73,6 +80,6 @@ function waterfallSteps(report, values, output, inputs, players, changed = new S
 }
 
 function stepRange(...lists) {
-  const ends = lists.flat().flatMap((step) => [step.from, step.to]);
+  const ends = lists.flat().flatMap((step) => [step.from, step.to - NORMAL * (step.error ?? 0), step.to + NORMAL * (step.error ?? 0)]);
   return [Math.min(...ends), Math.max(...ends)];
 }
