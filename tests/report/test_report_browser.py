@@ -413,3 +413,22 @@ def test_long_labels_are_whole(browser: Any, tmp_path: Path) -> None:
     cut = """(where) => [...document.querySelectorAll(where)].filter((e) => e.scrollWidth > e.clientWidth + 1).length"""
     assert page.evaluate(cut, "#row-table th, .waterfall .name, #controls .head label, h1") == 0
     assert page.locator("#cohorts-chart .annotation-text").count() == 2  # a panel per feature
+
+
+def test_a_model_that_is_asked_has_whiskers(browser: Any, tmp_path: Path) -> None:
+    """As wide as 1.96 standard errors on either side, in the units of the bars."""
+    X = _mixed_frame(9)
+    explainer = fs.BlackBoxExplainer(_smooth, X[:50], random_state=0, tolerance=0.1)
+    with pytest.warns(fs.ReportWarning, match="the model itself is asked"):
+        path = explainer.report(X[100:112], tmp_path / "report.html")
+    page = OpenPage(browser, path).page
+    values, errors = explainer.shap_values(X[100:112], errors=True)
+    read = """() => [...document.querySelectorAll("#row-waterfall li[data-player]")].map((item) => {
+      const [bar, whisker] = [".bar", ".whisker"].map((kind) => item.querySelector(kind).getBoundingClientRect());
+      return [Number(item.dataset.player), bar.width, whisker.width];
+    })"""
+    found = np.array(page.evaluate(read))
+    order, size = found[:, 0].astype(int), np.abs(values[0, :, 0])
+    assert len(order) == 10 and (np.diff(size[order]) <= 0).all()
+    ratio = (2 * 1.96 * errors[0, order, 0] / size[order])[:3]
+    np.testing.assert_allclose(found[:3, 2] / found[:3, 1], ratio, rtol=0.1)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.answer_file import open_store
 from fouriershap._base.answers import AnswersOption
-from fouriershap._base.checks import ProgressOption, check_int, check_weights, descends_from
+from fouriershap._base.checks import ProgressOption, check_int, check_weights
 from fouriershap._base.errors import InputError, LabelWarning, UnsupportedModelError
 from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.parallel import count_jobs
@@ -22,6 +21,7 @@ from fouriershap._base.queries import QueryModel, check_random_state
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.fidelity import noise_of, warn_if_noisy
 from fouriershap._blackbox.hybrid_model import Hybrids
+from fouriershap._libraries import find_function
 from fouriershap._rows.frames import densified, is_sparse, unmask
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.players import check_groups
@@ -224,11 +224,12 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
             f"predict is the class {model.__qualname__} itself; give a function or a fitted object."
         )
     classes = getattr(model, "classes_", None)
-    if classes is not None and not len(classes):  # a regressor of CatBoost
+    if classes is not None and not len(classes):  # some regressors have the attribute, too
         classes = None
     names = None if classes is None else tuple(str(label) for label in classes)
-    if descends_from(model, "xgboost", "Booster"):
-        return _predict_of_booster(model), None
+    function = find_function(model)
+    if function is not None:
+        return function, None
     if hasattr(model, "predict_proba"):
         return model.predict_proba, names
     if names is not None:  # labels are not numbers that could be shared out
@@ -243,15 +244,3 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
     if not callable(model):
         raise InputError(f"predict is a {type(model).__name__}; give a function, such as `model.predict`.")
     return model, None
-
-
-def _predict_of_booster(booster: Any) -> Function:
-    """Return a function for a Booster of XGBoost, which takes rows in its own type only."""
-
-    def predict(rows: Any) -> Any:
-        named = hasattr(rows, "columns")
-        types = None if named else booster.feature_types
-        matrix = import_module("xgboost").DMatrix(rows, feature_types=types, enable_categorical=True)
-        return booster.predict(matrix, validate_features=named)
-
-    return predict

@@ -149,10 +149,10 @@ class Pairs(_Kept):
         n, coalitions, beyond = self.n_players, self.coalitions[which], self._beyond(control, which)
         y = (beyond[:, 0] - beyond[:, 1]) / 2
         if not self._adds_up:
-            return coalitions - 0.5, y, np.ones(len(y))
+            return coalitions.astype(np.float64) - 0.5, y, np.ones(len(y))
         size = coalitions.sum(axis=1)
         y = y - ((2 * size - n) / (2 * n))[:, None] * (ends.row - ends.others[self.z[which]])
-        return coalitions - (size / n)[:, None], y, 1.0 / (size * (n - size))
+        return coalitions.astype(np.float64) - (size / n)[:, None], y, 1.0 / (size * (n - size))
 
     def _normal_equations(self, control: Floats | None, ends: Ends) -> tuple[Floats, Floats]:
         """Return the matrix (n_players, n_players) and the right side of the regression; known draws are added up."""

@@ -141,8 +141,7 @@ def black_box_parts(
 
 def _fit_parts(parts: Parts, rows: Any, options: dict[str, Any]) -> Parts:
     """Return the parts of an explainer of a representation that is fitted now."""
-    engine = parts.engine
-    assert isinstance(engine, LiveEngine)  # of these parts only
+    engine: Any = parts.engine  # a `LiveEngine`: these are parts of one
     pool = None if rows is None else engine.box.background.like(densified(rows), "rows")
 
     def parts_of(fit: BlackBoxFit) -> Parts:

@@ -5,6 +5,7 @@ from fouriershap._libraries.check import ModelCheck, model_check
 from fouriershap._libraries.opening import Opened, open_model
 from fouriershap._libraries.reading import Library, Reading, UnknownModelError
 from fouriershap._libraries.registry import (
+    find_function,
     find_library,
     libraries,
     native_rows,
@@ -23,6 +24,7 @@ __all__ = [
     "Opened",
     "Reading",
     "UnknownModelError",
+    "find_function",
     "find_library",
     "first_trees",
     "libraries",

@@ -282,6 +282,8 @@ class Library:
         Reads a model from bytes.
     rows : mapping
         Names of classes of its own that hold rows, to functions ``(X, name)`` that return a matrix or a frame.
+    functions : mapping
+        Names of classes whose models do not predict from rows as they are, to functions that return one that does.
     members : callable, optional
         The (member, columns) pairs of a model of models, columns None for all; None where a model is not one.
     harmless : set of str
@@ -301,6 +303,7 @@ class Library:
     load: Callable[[Path], Any] | None = None
     read_bytes: Callable[[bytes], Reading] | None = None
     rows: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
+    functions: Mapping[str, Callable[[Any], Callable[[Any], Any]]] = field(default_factory=dict)
     members: Callable[[Any], Sequence[tuple[Any, Any]] | None] | None = None
     harmless: frozenset[str] = frozenset()
 

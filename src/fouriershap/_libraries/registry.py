@@ -7,6 +7,7 @@ offer one as an entry point of the group "fouriershap.libraries", by the name of
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
@@ -129,6 +130,16 @@ def find_library(model: Any) -> Library | None:
         return None
     found = _adapter(model) or _adapter(open_model(model).final)
     return None if found is None else found.library
+
+
+def find_function(model: Any) -> Callable[[Any], Any] | None:
+    """Return what predicts from rows for a model that does not do so itself; None for any other."""
+    for base in type(model).__mro__:
+        library = _library(_package(base))
+        make = None if library is None else library.functions.get(base.__name__)
+        if make is not None:
+            return make(model)
+    return None
 
 
 def reads_trees(model: Any) -> bool:

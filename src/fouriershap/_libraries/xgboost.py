@@ -7,7 +7,7 @@ trained on frames with categories since XGBoost 3) and does not know which trees
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from importlib import import_module
 from itertools import pairwise
@@ -338,6 +338,18 @@ def _rows_of_matrix(X: Any, name: str) -> Any:
     return with_names(densified(X.get_data(), absent_is_missing=True), X.feature_names)
 
 
+def _function_of_booster(booster: Any) -> Callable[[Any], Any]:
+    """Return a function of rows: a Booster takes them in its own type only."""
+
+    def predict(rows: Any) -> Any:
+        named = hasattr(rows, "columns")
+        types = None if named else booster.feature_types
+        matrix = import_module("xgboost").DMatrix(rows, feature_types=types, enable_categorical=True)
+        return booster.predict(matrix, validate_features=named)
+
+    return predict
+
+
 LIBRARY = Library(
     name="XGBoost",
     package="xgboost",
@@ -346,6 +358,7 @@ LIBRARY = Library(
     tested="2.1 to 3.2",
     trees={"XGBModel": read, "Booster": read},
     ask=_ask,
+    functions={"Booster": _function_of_booster},
     formats=(
         Format(".json", lambda document: read_document(document) if "learner" in document else None),
         Format(".ubj", lambda path: read_document(decode(path.read_bytes()))),
