@@ -149,7 +149,7 @@ def test_waves_are_hopeless_by_what_all_outputs_miss_together(numbers, monkeypat
     with pytest.warns(fs.NoiseWarning):
         explain_fitted(outputs, numbers[:20], **options)
     (nets,) = fits
-    assert len(nets) == (4 if hopeless else 1)
+    assert len(nets) == (module.N_MEAN if hopeless else 1)
 
 
 def test_constants_are_exactly_nothing(numbers):

@@ -107,6 +107,17 @@ def fit_waves(
     return Fitted(frequencies, phases, candidates[_best(frequencies, phases, candidates, *held_out)])
 
 
+def mean_of(nets: Sequence[Fitted]) -> Fitted:
+    """Return the mean of several fits as one."""
+    n_waves = [len(net.frequencies) for net in nets]
+    waves = [net.weights[:n] for net, n in zip(nets, n_waves, strict=True)]
+    rest = np.mean([net.weights[n:] for net, n in zip(nets, n_waves, strict=True)], axis=0)
+    frequencies, phases = (
+        np.concatenate([getattr(net, name) for net in nets]) for name in ("frequencies", "phases")
+    )
+    return Fitted(frequencies, phases, np.concatenate([np.concatenate(waves) / len(nets), rest]))
+
+
 def weigh_again(
     nets: Sequence[Fitted], inputs: Singles, targets: Floats, held_out: NDArray[np.bool_]
 ) -> Fitted:

@@ -25,6 +25,7 @@ from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 LOOK, LOOK_LENGTH = (0.2, 31), 100  # learning rate, leaves, and number of trees of a first look
 SHAPES = ((0.1, 31), (0.1, 8))  # of those that are tried; the second where answers are few
 LENGTHS = (100, 200, 400, 600)  # tried, while longer is better by a twentieth
+MOST_TREES = 1200  # of all outputs, unless these are many
 FEW = 2000  # answers up to which all folds judge
 MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 N_STEPS = 20  # of LSQR
@@ -98,6 +99,8 @@ def _choose_length(task: Task, y: Floats, shape: tuple[float, int]) -> _Grown:
     inside, outside = task.fold != 0, task.fold == 0
     model, loss = None, np.zeros(0)
     for length in LENGTHS:
+        if length > max(MOST_TREES // task.n_outputs, LENGTHS[0]):
+            break
         model = _boost(task.codes[inside], y[inside], shape, length, task.seed, model)
         with _one_thread():
             staged = model.staged_predict(task.codes[outside])

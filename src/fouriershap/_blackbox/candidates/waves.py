@@ -13,15 +13,16 @@ from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import WaveSurrogate
-from fouriershap._blackbox.task import CandidateFit, Task
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._rows.levels import NUMBER
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.columns import Columns, columns_of
-from fouriershap._waves.training import Fitted, Settings, fit_waves, weigh_again
+from fouriershap._waves.training import Fitted, Settings, fit_waves, mean_of, weigh_again
 from fouriershap._waves.waves import Waves
 
 FEW, MANY = 64, 256  # waves; many are tried where answers are, too
-N_NETS = {FEW: 4, MANY: 2}  # sums that are put together
+N_NETS = {FEW: 4, MANY: 2}  # sums that are put together and weighted again
+N_MEAN = 8  # sums of few waves whose mean is taken, where answers are few
 DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
 COMPRESSED, LEAST_COMPRESSED = 0.1, 8e-4  # of what waves miss: a compressed background may, and always may
@@ -81,9 +82,10 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> CandidateFit:
     with one_blas_thread():
         nets = _fit_nets(task, targets, hopeless)
         predictions = np.full(task.answers.shape, np.nan)
-        for k, net in enumerate(nets):
+        for k in range(min(N_FOLDS, len(nets))):
             inside = task.fold == k
-            predictions[inside] = targets.back(net.predict(targets.inputs[inside]))
+            said = [net.predict(targets.inputs[inside]) for net in nets[k::N_FOLDS]]
+            predictions[inside] = targets.back(np.mean(said, axis=0))
     r2 = task.judge(predictions)
     note = f"{sum(len(net.frequencies) for net in nets)} waves on {targets.columns.n_columns} columns"
     make = partial(_together, task, targets, nets, max(1 - r2, _LEAST))
@@ -92,8 +94,12 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> CandidateFit:
 
 def expected_seconds(n_answers: int, n_columns: int) -> float:
     """Estimate the seconds of a fit, on one thread."""
-    sizes = [FEW] + [MANY] * N_NETS[MANY] if n_answers >= _MANY_ANSWERS else [FEW] * N_NETS[FEW]
+    sizes = [FEW] + [MANY] * N_NETS[MANY] if n_answers >= _MANY_ANSWERS else [FEW] * _n_nets(n_answers, FEW)
     return sum(_settings(n_answers, n).work(n_answers, n_columns) for n in sizes) / _PER_SECOND
+
+
+def _n_nets(n_answers: int, n_waves: int) -> int:
+    return N_MEAN if n_answers < _FEW_ANSWERS else N_NETS[n_waves]
 
 
 def _settings(n_answers: int, n_waves: int) -> Settings:
@@ -109,7 +115,7 @@ def _fit_nets(task: Task, targets: WaveTargets, hopeless: float) -> list[Fitted]
     progress.start(expected_seconds(n_inside, n_columns) * _PER_SECOND)
 
     def fit(k: int, n_waves: int) -> Fitted:
-        inside, outside = task.fold != k, task.fold == k
+        inside, outside = task.fold != k % N_FOLDS, task.fold == k % N_FOLDS
         rng = np.random.default_rng([task.seed, k, n_waves])
         judges = targets.inputs[outside], targets.values[outside]
         settings = _settings(int(inside.sum()), n_waves)
@@ -133,12 +139,15 @@ def _fit_nets(task: Task, targets: WaveTargets, hopeless: float) -> list[Fitted]
         nets.update((k, fit(k, n_waves)) for k in range(begin + 1, end + 1))
 
     if least <= hopeless:
-        for_each_block(fit_some, N_NETS[n_waves] - 1, 1, task.n_jobs, progress.stop)
+        for_each_block(fit_some, _n_nets(n_inside, n_waves) - 1, 1, task.n_jobs, progress.stop)
     return [nets[k] for k in sorted(nets)]
 
 
 def _together(task: Task, targets: WaveTargets, nets: list[Fitted], missed: float) -> WaveSurrogate:
     """Return the waves of all nets, weighted by all answers; the background may be compressed by a share of a miss."""
     with one_blas_thread():
-        fitted = weigh_again(nets, targets.inputs, targets.values, task.fold == 0)
+        if len(nets) == N_MEAN:  # of few answers, their mean has less chance in it than any weights
+            fitted = mean_of(nets)
+        else:
+            fitted = weigh_again(nets, targets.inputs, targets.values, task.fold == 0)
     return targets.surrogate(fitted, max(COMPRESSED * missed, LEAST_COMPRESSED))
