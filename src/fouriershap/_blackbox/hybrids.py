@@ -1,16 +1,9 @@
 """Hybrids: rows that take some players from one data row and the rest from another.
 
 SHAP values only ever see a model on such rows, so this is where it is asked.
-
-Two rare levels (mutations, letters at a site) seldom meet in a hybrid of two data rows, so what they do together
-would hardly ever be asked, though the rows that are explained later may well bring them together. A first fit shows
-which players matter. A part of the budget then goes to hybrids in which some of these change to levels drawn evenly.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +13,6 @@ Floats = NDArray[np.float64]
 PURE_SHARE = 0.05
 BACKGROUND_SHARE = 0.5
 KNOWN_SHARE = 0.8  # of the hybrids, where the rows to be explained are known
-RARE = 0.1  # share of the data rows under which a level is rare
-ROWS_PER_LEVEL = 4  # on average; fewer make a scale of numbers, whose neighbours behave the same
-SHARE = 0.5  # of the hybrids that are changed where rare levels are all that matters
-N_CHANGED = 2  # players of a hybrid: more lead too far from the data
-FLATTENED = 0.25  # power of the importance: those that seem to matter little are asked, too
 
 
 def second_rows(n_background: int, n_pool: int) -> NDArray[np.int64]:
@@ -67,62 +55,3 @@ def hybrid_codes(
 ) -> NDArray[np.float64]:
     """Return codes (n, n_features) of hybrids ``index`` (n, n_players)."""
     return pool_codes[index[:, player], np.arange(len(player))]
-
-
-@dataclass(frozen=True, eq=False)
-class RareLevels:
-    """The players that have a rare level."""
-
-    players: NDArray[np.int64]  # (n,)
-    levels: tuple[NDArray[np.int64], ...]  # for each of them, one data row of each of its levels
-    n_players: int  # of all
-
-    def importance(
-        self,
-        predict: Callable[[NDArray[np.int32]], Floats],
-        index: NDArray[np.int32],
-        rng: np.random.Generator,
-    ) -> Floats:
-        """Return the mean square change (n_players,) of a prediction when a player changes.
-
-        To a level drawn evenly where it has rare ones, else to that of another hybrid.
-        """
-        levels = dict(zip(self.players.tolist(), self.levels, strict=True))
-        before, found = predict(index), np.empty(self.n_players)
-        for player in range(self.n_players):
-            changed = index.copy()
-            changed[:, player] = rng.choice(levels.get(player, index[:, player]), len(index))
-            found[player] = ((predict(changed) - before) ** 2).mean()
-        return found
-
-    def share(self, importance: Floats) -> float:
-        """Return the share of hybrids to change: that of the rare players in all importance, at most `SHARE`."""
-        flat = importance**FLATTENED
-        return SHARE * float(flat[self.players].sum() / max(flat.sum(), np.finfo(float).tiny))
-
-    def change(
-        self, index: NDArray[np.int32], importance: Floats, rng: np.random.Generator
-    ) -> NDArray[np.int32]:
-        """Return hybrids (n, n_players) with some players, drawn by importance, at levels drawn evenly."""
-        out = index.copy()
-        with np.errstate(divide="ignore"):
-            weight = FLATTENED * np.log(importance[self.players])
-        drawn = weight + rng.gumbel(size=(len(index), len(self.players)))
-        # The largest are a draw without return.
-        for place in np.argsort(-drawn, axis=1)[:, :N_CHANGED].T:
-            for k in np.unique(place):
-                rows = np.flatnonzero(place == k)
-                out[rows, self.players[k]] = rng.choice(self.levels[k], len(rows))
-        return out
-
-
-def find_rare(pool_codes: Floats, player: NDArray[np.int32], n_players: int) -> RareLevels:
-    """Find players of whom some level is in few data rows; ``player`` owns each feature."""
-    players, levels = [], []
-    codes = np.where(np.isnan(pool_codes), np.inf, pool_codes)  # missing is a level like any other
-    for p in range(n_players):
-        _, first, count = np.unique(codes[:, player == p], axis=0, return_index=True, return_counts=True)
-        if 1 < len(first) <= len(codes) / ROWS_PER_LEVEL and count.min() < RARE * len(codes):
-            players.append(p)
-            levels.append(first)
-    return RareLevels(np.array(players, dtype=np.int64), tuple(levels), n_players)

@@ -170,7 +170,7 @@ def estimate(
     correction, spread = (missing * errors) @ sums, (missing * errors**2) @ sums**2
     values += max(0.0, 1 - spread.sum() / max((correction**2).sum(), 1e-300)) * correction
     # The process learnt its parameters from few pairs, so it is not believed to be better than what corrects it.
-    variances = np.maximum(calibration * variances, spread) * (1 + n / len(y))
+    variances = np.maximum(calibration * variances, spread) * (1 + 2 * n / len(y))
     # Where its total is off, nobody knows whose share of that is how large.
     variances += (_SHARE * kernel.noise[0] * kernel.dual[0] / n) ** 2 + (known or 0.0) / n**2
     return Estimate(values + (total - values.sum()) / n, variances, kernel)

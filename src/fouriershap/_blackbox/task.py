@@ -29,8 +29,7 @@ class Task:
     codes : (n, n_features) float64
     answers : (n, n_outputs) float64
     fold : (n,) int64
-        Fold of each row, 0 to N_FOLDS - 1; -1 for rows that are fitted in every fold and judged in none, since
-        they are not hybrids.
+        Fold of each row, 0 to N_FOLDS - 1.
     seed : int
     transform : Transform or None
         The sparse transform of the model, where it was tried and is worth a candidate.
@@ -64,7 +63,7 @@ class Task:
 
     def is_judged(self, predictions: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which rows have a prediction by a model that was fitted without their fold."""
-        return (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
+        return np.asarray(~np.isnan(predictions).any(axis=1))
 
     def best_share(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
         """Return the share of the second of two predictions in the mean of both that misses least."""

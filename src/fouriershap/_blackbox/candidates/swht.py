@@ -140,11 +140,10 @@ def fit_swht(task: Task) -> CandidateFit:
     found = task.transform
     assert found is not None
     frequencies, prior = _support(found, task.n_outputs)
-    judged = task.fold >= 0  # the others are not hybrids, and would bend the few coefficients
-    bits, answers, fold = found.code.bits(task.codes[judged]), task.answers[judged], task.fold[judged]
+    bits, answers = found.code.bits(task.codes), task.answers
     missed = answers - make_spectrum(frequencies, prior)(bits).reshape(answers.shape)
     refitted = np.argsort(-np.abs(prior).max(axis=1), kind="stable")[:MOST_REFITTED]
-    folds = [fold == k for k in range(N_FOLDS)]
+    folds = [task.fold == k for k in range(N_FOLDS)]
     parts = [_Normal.make(bits[inside], frequencies[refitted], missed[inside]) for inside in folds]
     total = sum(parts[1:], parts[0])
     strengths = (np.inf,) if found.is_exact else STRENGTHS
@@ -154,8 +153,7 @@ def fit_swht(task: Task) -> CandidateFit:
         for predictions, strength in zip(held_out, strengths, strict=True):
             predictions[inside] = signs @ (total - part).solve(strength)
     best = int(np.argmin(((missed - held_out) ** 2).sum(axis=(1, 2))))
-    predictions = np.full(task.answers.shape, np.nan)
-    predictions[judged] = answers - missed + held_out[best]
+    predictions = answers - missed + held_out[best]
 
     def make() -> SpectrumSurrogate:
         coefficients = prior.copy()
