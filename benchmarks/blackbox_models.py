@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -287,14 +287,24 @@ def _ask(model: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndar
     return answers[:, None] if answers.ndim == 1 else answers
 
 
-def truth(subject: Subject) -> tuple[np.ndarray, float]:
-    """Return SHAP values (n_rows, n_columns, n_outputs), and the R^2 of one half of the work against the other."""
+class Truth(NamedTuple):
+    """SHAP values (n_rows, n_columns, n_outputs), their standard errors, and R^2 of one half of the work."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    ceiling: float
+
+
+def truth(subject: Subject) -> Truth:
+    """Return the true SHAP values: exact, or by many permutations."""
     rows, background = subject.part("rows"), subject.part("background")
     n = rows.shape[1]
     if n <= MOST_ENUMERATED:
-        return np.stack([_by_definition(subject.model, row, background) for row in rows]), 1.0
+        values = np.stack([_by_definition(subject.model, row, background) for row in rows])
+        return Truth(values, np.zeros_like(values), 1.0)
     halves = [_by_permutations(subject.model, rows, background, seed) for seed in (0, 1)]
-    return (halves[0] + halves[1]) / 2, r_squared(*halves)
+    errors = np.sqrt(((halves[0] - halves[1]) ** 2).mean(axis=0, keepdims=True)) / 2
+    return Truth((halves[0] + halves[1]) / 2, np.broadcast_to(errors, halves[0].shape), r_squared(*halves))
 
 
 def _by_definition(

@@ -44,7 +44,7 @@ _REPEATED = 20  # rows that are asked twice
 _WEIGHED = 20_000  # hybrids that estimate how often each combination of levels occurs
 _MOST_HELD_OUT = 2000
 COMPILING, CERTIFYING = "compiling the background", "certifying"  # stages of those who fit
-TREE_SECONDS = 1e-5  # for an answer, a feature and an output, about
+TREE_SECONDS = 4e-5  # for an answer, a feature and an output, about
 _COMPILE_SECONDS = 0.2
 _MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
 

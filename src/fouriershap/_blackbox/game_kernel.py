@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_LEARNT, _STEPS = 200, 10  # pairs that relevances are learnt from, and steps
-_SCREENED, _TERM_STEPS = 400, 8  # pairs that terms are chosen from, and steps
+_LEARNT, _STEPS = 200, 15  # pairs that relevances are learnt from, and steps
+_SCREENED, _TERM_STEPS = 400, 12  # pairs that terms are chosen from, and steps
 _EVERY = 4  # steps, after which some are added
 _MOST_PLAYERS, _MOST_TERMS, _SEEDS = 64, 150, 100
 _POWER = 0.45  # larger steps overshoot: a relevance counts in terms of any number of players

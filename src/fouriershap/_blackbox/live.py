@@ -30,7 +30,7 @@ from fouriershap._blackbox.build import FIRST_BUDGET, expected_fit_seconds, fit_
 from fouriershap._blackbox.fidelity import NOTICED
 from fouriershap._blackbox.fit import FitResult
 from fouriershap._blackbox.one_game import all_coalitions
-from fouriershap._blackbox.sampler import Game, Sampler
+from fouriershap._blackbox.sampler import Game, Sampler, roughly
 from fouriershap._blackbox.stand_in import game_of, stand_in_of
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.coalitions import coalition_weights
@@ -56,10 +56,10 @@ _MOST_PLAYERS = 16  # that are enumerated
 _OWN_SECONDS = 2e-7  # for a query, beside those of the model
 _FEW = 1024  # queries of a row in which all coalitions are asked, whatever else there is
 _FIRST = 8  # queries of a row for each player, which any sample begins with
-_PACES = 4.0  # times of a query are told apart by powers of it
 _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
+_WORTH = 2.0  # times its own time a fit may save, or it is not tried
 _LARGEST_FIT = 4  # times the queries of the smallest
 _QUICK = 2e-6  # seconds of a query, below which it is not worth looking for equal rows
 
@@ -356,7 +356,7 @@ class _Call:
     @property
     def _query_seconds(self) -> float:
         """Seconds of a query, roughly."""
-        return _roughly(self._look.seconds + _OWN_SECONDS)
+        return roughly(self._look.seconds + _OWN_SECONDS)
 
     def _pace(self, sampler: Sampler) -> float:
         """Return the seconds of a query, all included."""
@@ -370,7 +370,7 @@ class _Call:
         if self._has_fitted:
             return
         share = self._n_rows / rows.n_rows if self._n_done == 0 else 1.0
-        left, query = sampler.queries_left, _roughly(self._pace(sampler))
+        left, query = sampler.queries_left, roughly(self._pace(sampler))
         if self._enumerates(rows.n_rows, left):
             left = self._all_queries(rows.n_rows)
         budget, needed = self._fit_cost(left * share * query, query)
@@ -396,12 +396,12 @@ class _Call:
         ):
             budget *= 2
             needed = expected_fit_seconds(box, outputs, budget, query)
-        return (budget, needed) if needed < seconds else (0, needed)
+        return (budget, needed) if _WORTH * needed < seconds else (0, needed)
 
     def _use(self, sampler: Sampler, fitted: FitResult, rows: Pool) -> None:
         stand_in = stand_in_of(self._box, fitted, rows, self._engine.n_outputs)
         if stand_in is not None:
-            sampler.use(stand_in)
+            sampler.use(stand_in, roughly(self._pace(sampler)))
 
     def _with_noise(self, sampler: Sampler, game: Game) -> tuple[Floats, Floats]:
         """Return values and errors, with what the model's noise adds to the known sums."""
@@ -422,7 +422,7 @@ class _Call:
             self.outputs = self._box.ask_rows(some)
             sampler = Sampler(self._game(some), self._limits.tolerance, self._box.seed)
             sampler.start()
-            query = _roughly(self._pace(sampler))
+            query = roughly(self._pace(sampler))
             sampled = (float(sampler.queries.sum()) + sampler.queries_left) / some.n_rows * n_rows
         budget, fit = self._fit_cost(sampled * query, query)
         if self._enumerates(n_rows, sampled) and not (budget and fit < self._all_queries(n_rows) * query):
@@ -434,11 +434,6 @@ class _Call:
         queries = int(min(budget + first, sampled))
         reason = "a representation is fitted, and what the model has beyond it is sampled: at least so many queries"
         return LivePlan(FIT, reason, queries, fit + first * query)
-
-
-def _roughly(seconds: float) -> float:
-    """Return the next power of `_PACES`, up or down."""
-    return float(_PACES ** round(math.log(seconds, _PACES)))
 
 
 def _in_words(seconds: float) -> str:

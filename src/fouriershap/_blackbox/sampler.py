@@ -39,6 +39,7 @@ _BETTER = 0.8  # queries that chains may take of those of pairs
 _LEAST_GROWTH, _GROWTH = 0.2, 2.0  # draws of a round, in draws before it
 _USUAL = 0.1  # of the usual largest value: the least that a tolerance refers to
 _ROUNDING = 1e-12
+_PACES = 4.0  # times of a query are told apart by powers of it
 _HEAVY = 1.5  # what a stand-in misses has heavy tails
 _HYBRIDS = 1 << 16  # rows that are put together at a time
 
@@ -105,6 +106,11 @@ class _Row:
         self.beyond: Floats | None = None  # the estimate of the values, less those of the stand-in
 
 
+def roughly(seconds: float) -> float:
+    """Return the next power of `_PACES`, up or down: a busy machine does not change it, as a rule."""
+    return float(_PACES ** round(math.log(max(seconds, 1e-9), _PACES)))
+
+
 class Sampler:
     """Rows that are sampled in rounds; all unfinished rows share the calls of the model."""
 
@@ -160,16 +166,19 @@ class Sampler:
         else:
             self._rows, (self._estimates, self._needed) = rows, kept
 
-    def use(self, stand_in: StandIn) -> None:
-        """Subtract a stand-in from all draws, if that leaves less to sample."""
-        before, kept = self.queries_left, (self._estimates, self._needed)
+    def use(self, stand_in: StandIn, query: float = math.inf) -> None:
+        """Subtract a stand-in from all draws, if that leaves less work, where a query takes so many seconds."""
+        before, kept, began = self.queries_left, (self._estimates, self._needed), self.seconds
         self.stand_in = self._in_unit(stand_in)
         for i, row in self._rows.items():
             row.control = self._ask(self.stand_in.game.ask, {i: row}, {i: row.draws.masks}, {i: row.draws.z})[
                 i
             ]
         self._settle()
-        if self.queries_left > before:
+        own = roughly(
+            (self.seconds - began) / max(sum(len(row.draws.masks) for row in self._rows.values()), 1)
+        )
+        if self.queries_left * (1 + own / query) > before:
             self.stand_in = None
             for row in self._rows.values():
                 row.control = None
