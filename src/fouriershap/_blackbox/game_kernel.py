@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_LEARNT, _STEPS = 200, 15  # pairs that relevances are learnt from, and steps
-_SCREENED, _TERM_STEPS = 400, 12  # pairs that terms are chosen from, and steps
-_EVERY = 4  # steps, after which some are added
+_LEARNT, _STEPS = 300, 15  # pairs that relevances are learnt from, and steps
+_SCREENED, _TERM_STEPS, _EVERY = (
+    600,
+    12,
+    4,
+)  # pairs that terms are chosen from, steps, and how often some are added
 _MOST_PLAYERS, _MOST_TERMS, _SEEDS = 64, 150, 100
 _POWER = 0.45  # larger steps overshoot: a relevance counts in terms of any number of players
 _DAMPING = 0.05
