@@ -93,7 +93,7 @@ def test_draws_have_the_moments_of_the_rows_and_keep_what_is_known(name: str) ->
     X[:300, 1] = np.nan
     X[::9, 2] = np.nan
     mixture = fit_dependence(name, X, IS_LABEL, None, 0)
-    drawn = mixture.sample(20_000, np.random.default_rng(1))
+    drawn = mixture.sample(20_000, np.random.default_rng(1)).codes
     np.testing.assert_allclose(np.nanmean(drawn, axis=0), np.nanmean(X, axis=0), atol=0.12)
     np.testing.assert_allclose(np.nanstd(drawn, axis=0), np.nanstd(X, axis=0), rtol=0.05)
     np.testing.assert_allclose(np.isnan(drawn).mean(axis=0), np.isnan(X).mean(axis=0), atol=0.01)
@@ -107,9 +107,8 @@ def test_draws_have_the_moments_of_the_rows_and_keep_what_is_known(name: str) ->
     masks = np.array([[True, False, True, False], [False, True, False, True]])
     gone = np.isnan(X[300, NUMBERS])
     conditioned = mixture.condition(masks, gone)
-    some = conditioned.draw(
-        X[300:302], conditioned.given(X[300:302]), conditioned.noise(50, np.random.default_rng(2))
-    )
+    noise = conditioned.noise(50, np.random.default_rng(2))
+    some = conditioned.draw(X[300:302], conditioned.given(X[300:302]), noise).codes.reshape(2, 2, 50, 4)
     for c, mask in enumerate(masks):
         np.testing.assert_array_equal(some[c][..., mask], np.tile(X[300:302, None, mask], (1, 50, 1)))
 
@@ -135,7 +134,7 @@ def test_ranks_are_normal_and_come_back() -> None:
     assert norm.cdf(z[:, 0]).mean() == pytest.approx(0.5, abs=1e-3)
     assert z[:, 0].std() == pytest.approx(1.0, abs=0.01)
     np.testing.assert_allclose(mixture.coordinates.back(z), X, rtol=1e-3, atol=1e-9)
-    drawn = mixture.sample(20_000, rng)
+    drawn = mixture.sample(20_000, rng).codes
     for count in range(4):
         assert (drawn[:, 1] == count).mean() == pytest.approx((X[:, 1] == count).mean(), abs=0.015)
     assert drawn[:, 0].min() >= X[:, 0].min()
@@ -149,7 +148,7 @@ def test_constants_copies_and_few_rows_are_no_trouble(n_rows: int) -> None:
     X = np.column_stack([column, column, np.full(n_rows, 3.0), np.full(n_rows, np.nan)])
     for name in ("gaussian", "copula", "mixture"):
         mixture = fit_dependence(name, X, np.zeros(4, dtype=bool), None, 0)
-        drawn = mixture.sample(200, rng)
+        drawn = mixture.sample(200, rng).codes
         assert np.isnan(drawn[:, 3]).all()
         assert np.isfinite(drawn[:, :3]).all()
         np.testing.assert_allclose(drawn[:, 2], 3.0, atol=1e-3)

@@ -73,11 +73,6 @@ class Mixture:
         return np.flatnonzero(self.is_label | missing)
 
     @cached_property
-    def has_missing_numbers(self) -> bool:
-        """Whether some number may be missing."""
-        return bool((~self.is_label[self.varied]).any())
-
-    @cached_property
     def log_shares(self) -> Floats:
         """Logarithms of shares, with one more symbol, of which nothing is known: it tells no components apart."""
         known = (self.shares > 0).any(axis=0)
@@ -110,13 +105,13 @@ class Mixture:
         """
         return Conditioned(self, masks, gone)
 
-    def sample(self, n_rows: int, rng: np.random.Generator) -> Floats:
-        """Draw rows of codes."""
+    def sample(self, n_rows: int, rng: np.random.Generator) -> Draws:
+        """Draw rows."""
         nothing = self.condition(
             np.zeros((1, len(self.is_label)), dtype=bool), np.zeros(len(self.numbers), bool)
         )
         row = np.full((1, len(self.is_label)), np.nan)
-        return np.asarray(nothing.draw(row, nothing.given(row), nothing.noise(n_rows, rng))[0, 0])
+        return nothing.draw(row, nothing.given(row), nothing.noise(n_rows, rng))
 
     def log_density(self, rows: Floats) -> Floats:
         """Return log densities of rows: of the coordinates of their numbers, and of their symbols."""
@@ -187,6 +182,22 @@ class Noise(NamedTuple):
     symbols: NDArray[np.int64]
 
 
+class Draws(NamedTuple):
+    """Rows that are drawn: n_coalitions times n_rows times n_draws.
+
+    Attributes
+    ----------
+    codes : (n, n_features)
+    positions : (n, n_numbers)
+        Coordinates, also of numbers that are missing.
+    symbols : (n, n_varied)
+    """
+
+    codes: Floats
+    positions: Floats
+    symbols: NDArray[np.int64]
+
+
 class Conditioned:
     """A mixture, conditioned on the features of coalitions; everything that all rows share."""
 
@@ -240,8 +251,8 @@ class Conditioned:
             symbols[..., v] = (choices[None, :, :, 1 + v, None] > upper).sum(axis=3)
         return Noise(normal @ roots.swapaxes(2, 3), choices[..., 0], symbols)
 
-    def draw(self, rows: Floats, given: Given, noise: Noise) -> Floats:
-        """Return rows of codes (n_coalitions, n_rows, n_draws, n_features), drawn given what is known of rows."""
+    def draw(self, rows: Floats, given: Given, noise: Noise) -> Draws:
+        """Draw, for each row of codes and each coalition, what is not known given what is."""
         mixture = self.mixture
         shape = (len(self.masks), len(rows), noise.uniform.shape[1])
         component: Any = 0
@@ -249,16 +260,20 @@ class Conditioned:
             upper = np.moveaxis(given.shares, 0, -1).cumsum(axis=2)[:, :, None, :-1]
             component = (noise.uniform[:, None, :, None] > upper).sum(axis=3)
         c, r, m = np.ogrid[tuple(map(slice, shape))]
-        out = np.empty((*shape, rows.shape[1]))
         positions = given.means[component, c, r] + noise.numbers[component, c, m]
-        out[..., mixture.numbers] = mixture.coordinates.back(positions)
-        symbols = noise.symbols[component, c, m]
+        own = mixture.symbols(rows)[:, None, mixture.varied]
+        symbols = np.where(self.masks[:, None, None, mixture.varied], own, noise.symbols[component, c, m])
+        codes = np.empty((*shape, rows.shape[1]))
+        codes[..., mixture.numbers] = mixture.coordinates.back(positions)
         for v, f in enumerate(mixture.varied.tolist()):
             if mixture.is_label[f]:
-                out[..., f] = mixture.symbol_codes(f, symbols[..., v])
+                codes[..., f] = mixture.symbol_codes(f, symbols[..., v])
             else:
-                out[..., f] = np.where(symbols[..., v] == 0, out[..., f], np.nan)
-        return np.where(self.masks[:, None, None], rows[:, None], out)
+                codes[..., f] = np.where(symbols[..., v] == 0, codes[..., f], np.nan)
+        codes = np.where(self.masks[:, None, None], rows[:, None], codes)
+        n = int(np.prod(shape))
+        flat = (np.reshape(each, (n, each.shape[3])) for each in (codes, positions, symbols))
+        return Draws(*flat)
 
     def _moved(self, positions: Floats) -> tuple[Floats, Floats]:
         """Return deviations of what is known from the means, and these times the inverse covariance."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.headers import require
 from fouriershap._base.threads import one_blas_thread
-from fouriershap._dependence.mixture import Conditioned, Given, Mixture
+from fouriershap._dependence.mixture import Conditioned, Draws, Given, Mixture
 from fouriershap._waves.columns import LABEL_VALUE
 from fouriershap._waves.products import Products
 from fouriershap._waves.terms import Exponentials
@@ -36,9 +36,9 @@ class Control:
     amplitudes : (n_waves, n_outputs)
     linear : (n_numbers, n_outputs)
     constant : (n_outputs,)
-    symbol_angles : (n_labels, n_symbols + 1, n_waves)
-        What each symbol of a label adds to the angles; the last is unknown and adds nothing.
-    symbol_effects : (n_labels, n_symbols + 1, n_outputs)
+    symbol_angles : (n_varied, n_symbols + 1, n_waves)
+        What each symbol of a label, or a missing number, adds to the angles; the last is unknown and adds nothing.
+    symbol_effects : (n_varied, n_symbols + 1, n_outputs)
         What it adds to the outputs.
     growth : (n_waves, n_numbers), optional
         Rates at which waves grow.
@@ -62,39 +62,39 @@ class Control:
         return {name: getattr(self, name) for name in _ARRAYS} | growth
 
     @classmethod
-    def from_contents(cls, arrays: dict[str, NDArray[Any]], is_exact: bool, n_numbers: int) -> Self:
+    def from_contents(cls, arrays: dict[str, NDArray[Any]], is_exact: bool, mixture: Mixture) -> Self:
         """Build from what `to_contents` returned."""
         own = {name: arrays[name] for name in _ARRAYS}
-        found = cls(**own, growth=arrays.get("growth"), is_exact=is_exact)
-        w, o = len(found.phases), len(found.constant)
-        shapes = {"frequencies": (w, n_numbers), "amplitudes": (w, o), "linear": (n_numbers, o)}
-        for name, shape in shapes.items():
-            require(getattr(found, name).shape == shape, f"{name} of its control has the wrong shape")
-        require(found.growth is None or found.growth.shape == (w, n_numbers), "its control grows otherwise")
-        angles, effects = found.symbol_angles, found.symbol_effects
-        require(
-            angles.ndim == effects.ndim == 3 and angles.shape[:2] == effects.shape[:2], "its labels differ"
-        )
-        require(angles.shape[2] == w and effects.shape[2] == o, "its labels have the wrong shape")
-        for array in arrays.values():
-            require(array.dtype.kind == "f" and np.isfinite(array).all(), "its control is not of numbers")
-        return found
+        w, o, d = len(own["phases"]), len(own["constant"]), len(mixture.numbers)
+        labels = len(mixture.varied), int(mixture.n_symbols[mixture.varied].max(initial=0)) + 1
+        shapes = {
+            "frequencies": (w, d),
+            "phases": (w,),
+            "amplitudes": (w, o),
+            "linear": (d, o),
+            "constant": (o,),
+        }
+        shapes |= {"symbol_angles": (*labels, w), "symbol_effects": (*labels, o), "growth": (w, d)}
+        for name, array in arrays.items():
+            fits = array.shape == shapes.get(name) and array.dtype.kind == "f" and np.isfinite(array).all()
+            require(fits, f"{name} of its control is not what belongs to its features")
+        return cls(**own, growth=arrays.get("growth"), is_exact=is_exact)
 
-    def predict(self, mixture: Mixture, rows: Floats) -> Floats:
-        """Return outputs (n_rows, n_outputs) of rows of codes."""
-        if len(rows) > _BLOCK:
-            starts = range(0, len(rows), _BLOCK)
-            return np.concatenate([self.predict(mixture, rows[i : i + _BLOCK]) for i in starts])
-        positions, symbols = mixture.positions(rows), mixture.symbols(rows)
-        angles = positions.astype(self.phases.dtype) @ self.frequencies.T + self.phases
-        out = positions @ self.linear + self.constant
-        for k, f in enumerate(mixture.labels.tolist()):
-            angles += self.symbol_angles[k, symbols[:, f]]
-            out += self.symbol_effects[k, symbols[:, f]]
-        waves = np.cos(angles)
-        if self.growth is not None:
-            waves *= np.exp(positions @ self.growth.T)
-        return np.asarray(out + waves @ self.amplitudes)
+    def predict(self, draws: Draws) -> Floats:
+        """Return outputs (n_draws, n_outputs)."""
+        out = np.empty((len(draws.codes), len(self.constant)))
+        for first in range(0, len(out), _BLOCK):
+            _, positions, symbols = (each[first : first + _BLOCK] for each in draws)
+            angles = positions.astype(self.phases.dtype) @ self.frequencies.T + self.phases
+            found = positions @ self.linear + self.constant
+            for v, mine in enumerate(symbols.T):
+                angles += self.symbol_angles[v, mine]
+                found += self.symbol_effects[v, mine]
+            waves = np.cos(angles)
+            if self.growth is not None:
+                waves *= np.exp(positions @ self.growth.T)
+            out[first : first + len(found)] = found + waves @ self.amplitudes
+        return out
 
     def expect(self, conditioned: Conditioned, given: Given, rows: Floats) -> Floats:
         """Return conditional means (n_coalitions, n_rows, n_outputs).
@@ -102,14 +102,14 @@ class Control:
         The mean of exp(i u.z) of a Gaussian is exp(i u.m - u'Cu / 2); that of independent labels is a product.
         """
         mixture, dtype = conditioned.mixture, self.phases.dtype
-        known = conditioned.masks[:, mixture.labels].astype(dtype)
-        labels = np.arange(len(mixture.labels))
-        symbols = mixture.symbols(rows)[:, mixture.labels]
-        own = np.tensordot(known, self.symbol_angles[labels, symbols], (1, 1)) + self.phases
-        effects = np.tensordot(known, self.symbol_effects[labels, symbols], (1, 1)) + self.constant
+        known = conditioned.masks[:, mixture.varied].astype(dtype)
+        varied = np.arange(len(mixture.varied))
+        symbols = mixture.symbols(rows)[:, mixture.varied]
+        own = np.tensordot(known, self.symbol_angles[varied, symbols], (1, 1)) + self.phases
+        effects = np.tensordot(known, self.symbol_effects[varied, symbols], (1, 1)) + self.constant
         out = np.zeros((*given.shares.shape[1:], len(self.constant)))
         for k in range(mixture.n_components):
-            shares = mixture.shares[k, mixture.labels][:, :, None]
+            shares = mixture.shares[k, mixture.varied, : self.symbol_angles.shape[1] - 1][:, :, None]
             n_symbols = shares.shape[1]
             means = (shares * np.exp(1j * self.symbol_angles[:, :n_symbols])).sum(axis=1)
             turned = (1 - known) @ np.angle(means).astype(dtype)
@@ -132,19 +132,18 @@ class Control:
         return out
 
 
-def fit_control(outputs: Floats, mixture: Mixture, rows: Floats, seed: int) -> Control:
-    """Fit waves to the outputs (n_rows, n_outputs) of rows of codes."""
-    positions, symbols = mixture.positions(rows), mixture.symbols(rows)
-    n_symbols = mixture.n_symbols[mixture.labels]
-    places = np.concatenate([[0], np.cumsum(n_symbols)])
-    inputs = np.zeros((len(rows), positions.shape[1] + places[-1]), dtype=np.float32)
-    inputs[:, : positions.shape[1]] = positions
-    for k, f in enumerate(mixture.labels.tolist()):
-        inputs[np.arange(len(rows)), positions.shape[1] + places[k] + symbols[:, f]] = LABEL_VALUE
+def fit_control(draws: Draws, outputs: Floats, mixture: Mixture, seed: int) -> Control:
+    """Fit waves to the outputs (n_draws, n_outputs) of draws from the mixture."""
+    n_symbols, d = mixture.n_symbols[mixture.varied], draws.positions.shape[1]
+    places = d + np.concatenate([[0], np.cumsum(n_symbols)])
+    inputs = np.zeros((len(outputs), places[-1]), dtype=np.float32)
+    inputs[:, :d] = draws.positions
+    for v, place in enumerate(places[:-1]):
+        inputs[np.arange(len(inputs)), place + draws.symbols[:, v]] = LABEL_VALUE
     mean, scale = outputs.mean(axis=0), outputs.std(axis=0)
     scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
     targets = (outputs - mean) / scale
-    held_out = np.arange(len(rows)) % _HELD_OUT == 0
+    held_out = np.arange(len(inputs)) % _HELD_OUT == 0
     train, judge = (inputs[~held_out], targets[~held_out]), (inputs[held_out], targets[held_out])
     with one_blas_thread():
         fits = [
@@ -153,13 +152,13 @@ def fit_control(outputs: Floats, mixture: Mixture, rows: Floats, seed: int) -> C
         ]
     few, many = (float(((each.predict(judge[0]) - judge[1]) ** 2).sum()) for each in fits)
     fitted = fits[int(many < _WORTH_MORE * few)]
-    n_waves, d = len(fitted.phases), positions.shape[1]
+    n_waves = len(fitted.phases)
     amplitudes, linear, constant = np.split(fitted.weights * scale, [n_waves, n_waves + inputs.shape[1]])
     most = int(n_symbols.max(initial=0)) + 1
     angles = np.zeros((len(n_symbols), most, n_waves), dtype=np.float32)
     effects = np.zeros((len(n_symbols), most, len(scale)))
     for k, n in enumerate(n_symbols.tolist()):
-        columns = slice(d + places[k], d + places[k] + n)
+        columns = slice(places[k], places[k] + n)
         angles[k, :n] = LABEL_VALUE * fitted.frequencies[:, columns].T
         effects[k, :n] = LABEL_VALUE * linear[columns]
     frequencies = np.ascontiguousarray(fitted.frequencies[:, :d])
@@ -169,7 +168,7 @@ def fit_control(outputs: Floats, mixture: Mixture, rows: Floats, seed: int) -> C
 
 def exact_control(model: object, mixture: Mixture) -> Control | None:
     """Return a model that is linear, of exponentials or of ridges as a control; None for any other."""
-    if not isinstance(model, Products) or mixture.coordinates.are_ranks or len(mixture.labels):
+    if not isinstance(model, Products) or mixture.coordinates.are_ranks or len(mixture.varied):
         return None
     center, scale = mixture.coordinates.center, mixture.coordinates.scale
     products = model

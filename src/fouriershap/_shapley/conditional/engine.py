@@ -75,7 +75,7 @@ class ConditionalEngine(WrappingEngine):
     ----------
     inner : Engine
     mixture : Mixture
-    control : Control or None
+    control : Control
         Subtracted from the outputs before they are drawn; its conditional means have a closed form.
     player : (n_features,) int32
     mean, mean_variance : (n_outputs,) float64
@@ -91,7 +91,7 @@ class ConditionalEngine(WrappingEngine):
     """
 
     mixture: Mixture
-    control: Control | None
+    control: Control
     player: NDArray[np.int32]
     mean: Floats
     mean_variance: Floats
@@ -113,8 +113,7 @@ class ConditionalEngine(WrappingEngine):
     @property
     def is_closed(self) -> bool:
         """Whether nothing is drawn."""
-        control = self.control
-        return control is not None and control.is_exact and not self.mixture.has_missing_numbers
+        return self.control.is_exact
 
     @property
     def quality(self) -> Quality:
@@ -208,10 +207,9 @@ class ConditionalEngine(WrappingEngine):
         arrays, header = self.inner.to_contents(interactions, background)
         own = {f"mixture.{name}": array for name, array in self.mixture.to_contents().items()}
         own |= {name: getattr(self, name) for name in _ARRAYS}
-        if self.control is not None:
-            own |= {f"control.{name}": array for name, array in self.control.to_contents().items()}
+        own |= {f"control.{name}": array for name, array in self.control.to_contents().items()}
         about: dict[str, Any] = {"settings": vars(self.settings), "report": vars(self.report)}
-        about["is_exact"] = self.control is not None and self.control.is_exact
+        about["is_exact"] = self.control.is_exact
         return arrays | {f"conditional.{name}": array for name, array in own.items()}, header | {
             "conditional": about
         }
@@ -221,9 +219,8 @@ class ConditionalEngine(WrappingEngine):
         """Build from what `to_contents` wrote; ``header`` is its part "conditional"."""
         own = _below(arrays, "conditional.")
         mixture = Mixture.from_contents(_below(own, "mixture."))
-        control, is_exact = None, get_typed(header, "is_exact", bool)
-        if "control.phases" in own:
-            control = Control.from_contents(_below(own, "control."), is_exact, len(mixture.numbers))
+        is_exact = get_typed(header, "is_exact", bool)
+        control = Control.from_contents(_below(own, "control."), is_exact, mixture)
         n, o = inner.n_players, inner.n_outputs
         shapes = {"mean": (o,), "mean_variance": (o,), "spread": (o,), "size_noise": (n + 1,)}
         for name, shape in shapes.items():
@@ -364,10 +361,10 @@ def make_conditional(
 
     mixture, report = choice(np.asarray(rows, dtype=np.float64), weights, predict)
     sample = mixture.sample(settings.n_fitted, np.random.default_rng([settings.seed, 3]))
-    outputs = predict(sample)
+    outputs = predict(sample.codes)
     control = exact_control(inner.representation, mixture)
-    if control is None and not mixture.has_missing_numbers:
-        control = fit_control(outputs, mixture, sample, settings.seed)
+    if control is None:
+        control = fit_control(sample, outputs, mixture, settings.seed)
     nothing = np.zeros(inner.n_outputs)
     engine = ConditionalEngine(
         inner,
@@ -384,14 +381,15 @@ def make_conditional(
         choice,
     )
     game = engine.game(rows.dtype)
-    mean, variance = game.mean(settings.n_fitted)
+    fresh = mixture.sample(settings.n_fitted, np.random.default_rng([settings.seed, 6]))
+    mean, variance = game.mean(fresh, predict(fresh.codes))
     return replace(engine, mean=mean, mean_variance=variance, size_noise=_size_noise(game, n))
 
 
 def _size_noise(game: ConditionalGame, n_players: int) -> Floats:
     """Return the standard deviation of what is drawn, by the size of the coalition; 1 where nothing is."""
     noise, rng = np.ones(n_players + 1), np.random.default_rng([game.seed, 4])
-    pilot = game.mixture.sample(_PILOT_ROWS, rng)
+    pilot = game.mixture.sample(_PILOT_ROWS, rng).codes
     for s in range(1, min(n_players, MOST_PLAYERS + 1)):
         masks = rng.random((4, n_players)).argsort(axis=1) < s
         noise[s] = np.sqrt(game.means(pilot, masks, _PILOT_DRAWS, s).variances.max(axis=2).mean())

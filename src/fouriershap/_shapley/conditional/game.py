@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._dependence.mixture import Mixture, row_patterns
+from fouriershap._dependence.mixture import Conditioned, Draws, Mixture, row_patterns
 from fouriershap._shapley.conditional.control import Control
 
 Floats = NDArray[np.float64]
@@ -60,62 +60,59 @@ class ConditionalGame:
         """
         out = Means(*np.zeros((3, len(masks), len(rows), self.n_outputs)))
         features = masks[:, self.player]
+        draws = 0 if self.control is not None and self.control.is_exact else n_draws
         for some, gone in row_patterns(self.mixture.positions(rows)):
-            control = None if gone.any() or self.mixture.has_missing_numbers else self.control
             for first in range(0, len(masks), _CHUNK):
                 part = slice(first, first + _CHUNK)
-                self._add(out, rows, some, features, part, gone, control, (n_draws, key, with_closed))
+                conditioned = self.mixture.condition(features[part], gone)
+                self._add(out, rows, some, part, conditioned, draws, key, with_closed)
         return out
 
-    def mean(self, n_draws: int) -> tuple[Floats, Floats]:
-        """Return the mean output and its variance, (n_outputs,)."""
-        rng = np.random.default_rng([self.seed, 1])
-        rows = self.mixture.sample(n_draws, rng)
-        outputs = self.predict(rows)
-        if self.control is None or self.mixture.has_missing_numbers:
-            return outputs.mean(axis=0), outputs.var(axis=0) / n_draws
-        nothing = np.zeros((1, len(self.mixture.is_label)), dtype=bool)
-        conditioned = self.mixture.condition(nothing, np.zeros(len(self.mixture.numbers), dtype=bool))
-        closed = self.control.expect(conditioned, conditioned.given(rows[:1]), rows[:1])[0, 0]
-        if self.control.is_exact:
-            return closed, np.zeros_like(closed)
-        left = outputs - self.control.predict(self.mixture, rows)
-        return closed + left.mean(axis=0), left.var(axis=0) / n_draws
+    def mean(self, sample: Draws, outputs: Floats) -> tuple[Floats, Floats]:
+        """Return the mean output and its variance, (n_outputs,); ``outputs`` are those of a sample of the mixture."""
+        closed, left = np.zeros(self.n_outputs), outputs
+        if self.control is not None:
+            nothing = np.zeros((1, len(self.mixture.is_label)), dtype=bool)
+            conditioned = self.mixture.condition(nothing, np.zeros(len(self.mixture.numbers), dtype=bool))
+            row = sample.codes[:1]
+            closed = self.control.expect(conditioned, conditioned.given(row), row)[0, 0]
+            left = (
+                np.zeros((2, self.n_outputs))
+                if self.control.is_exact
+                else outputs - self.control.predict(sample)
+            )
+        return closed + left.mean(axis=0), left.var(axis=0) / len(left)
 
     def _add(
         self,
         out: Means,
         rows: Floats,
         some: NDArray[np.int64],
-        features: Masks,
         part: slice,
-        gone: Masks,
-        control: Control | None,
-        how: tuple[int, int, bool],
+        conditioned: Conditioned,
+        draws: int,
+        key: int,
+        with_closed: bool,
     ) -> None:
         """Add the means of some rows and coalitions."""
-        n_draws, key, with_closed = how
-        mixture, masks = self.mixture, features[part]
-        conditioned = mixture.condition(masks, gone)
-        draws = n_draws if control is None or not control.is_exact else 0
+        n_masks, n = conditioned.masks.shape
         # Pairs of draws that mirror each other, where nothing has taken what is nearly linear.
-        mirrored = control is None and draws % 2 == 0
+        mirrored = self.control is None and draws % 2 == 0
         n_units = draws // 2 if mirrored else draws
         noise = conditioned.noise(draws, np.random.default_rng([self.seed, key, part.start]), mirrored)
-        width = len(masks) * max(draws * rows.shape[1], mixture.n_components * (rows.shape[1] + 64))
-        step = max(_NUMBERS // max(width, 1), 1)
+        step = max(_NUMBERS // max(n_masks * max(draws * n, self.mixture.n_components * (n + 64)), 1), 1)
         for first in range(0, len(some), step):
             at = some[first : first + step]
             given = conditioned.given(rows[at])
-            if control is not None and with_closed:
-                out.closed[part, at] = control.expect(conditioned, given, rows[at])
+            if self.control is not None and with_closed:
+                out.closed[part, at] = self.control.expect(conditioned, given, rows[at])
             if not draws:
                 continue
-            drawn = conditioned.draw(rows[at], given, noise).reshape(-1, rows.shape[1])
-            left = self.predict(drawn)
-            if control is not None:
-                left = left - control.predict(mixture, drawn)
-            left = left.reshape(len(masks), len(at), draws, -1)
+            drawn = conditioned.draw(rows[at], given, noise)
+            left = self.predict(drawn.codes)
+            if self.control is not None:
+                left = left - self.control.predict(drawn)
+            left = left.reshape(n_masks, len(at), draws, -1)
             if mirrored:
                 left = (left[:, :, :n_units] + left[:, :, n_units:]) / 2
             out.drawn[part, at] = left.mean(axis=2)
