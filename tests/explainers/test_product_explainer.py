@@ -436,7 +436,7 @@ def test_results_of_statsmodels_that_are_no_linear_models():
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
     by_formula = sm.OLS.from_formula("y ~ a + b", frame).fit()
     series = sm.tsa.ARIMA(y, order=(1, 0, 0)).fit()
-    for results, message in ((by_formula, "formula"), (series, "no linear model that is known here")):
+    for results, message in ((by_formula, "formula"), (series, "not a linear model that is known here")):
         with pytest.warns(fs.ModelWarning, match=message):
             assert kind_of(results, frame) == "black box"
         with pytest.raises(fs.UnsupportedModelError, match=f"{message}.*results.predict"):

@@ -63,7 +63,7 @@ def unit_code(n_bits: int, max_degree: int) -> Code:
 
 
 def make_code(n_bits: int, max_degree: int) -> Code:
-    """Return the BCH code for the degree, or unit parities where these are no more."""
+    """Return the BCH code for the degree, or unit parities if there are no more of these."""
     degree = min(max_degree, n_bits)
     if degree * max(2, n_bits.bit_length()) >= n_bits:
         return unit_code(n_bits, degree)

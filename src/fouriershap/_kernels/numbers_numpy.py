@@ -18,7 +18,7 @@ def parse_lines(
     start, count : (n_lines,) int64
         Where the numbers of a line begin, and how many there are up to the end of the line, or of the text.
     out : (sum of count,) float64, written
-        The numbers of all lines. Reading ends in the first line that has more, fewer, or what is no number.
+        The numbers of all lines. Reading ends in the first line that has more, fewer, or text that is not a number.
     """
     everything, first = text.tobytes(), 0
     for line, (begin, size) in enumerate(zip(start.tolist(), count.tolist(), strict=True)):

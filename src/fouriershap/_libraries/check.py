@@ -97,7 +97,7 @@ class ModelCheck:
                 return self._compare(made, rules.clean(made), name)
             except UnsupportedModelError:
                 raise
-            except Exception:  # noqa: BLE001, a library may refuse rows that nobody has
+            except Exception:  # noqa: BLE001, a library may refuse such made-up rows
                 continue
         return None
 

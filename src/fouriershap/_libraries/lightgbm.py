@@ -137,7 +137,7 @@ def _frame_labels(text: bytes, has_categories: bool) -> tuple[tuple[Any, ...], .
 def _vocabularies(
     labels: tuple[tuple[Any, ...], ...], infos: list[str]
 ) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
-    """Labels by feature, for rows that are no frames, and the features whose labels are not known.
+    """Labels by feature, for rows that are not frames, and the features whose labels are not known.
 
     LightGBM does not say which columns the labels belong to. Categorical features are the ones described as
     ``0:3:1`` and not as ``[0:3]``; where their number differs (ordered categories, constant columns), nothing is

@@ -2,7 +2,7 @@
 
 These forests keep training targets in their leaves. With one a leaf (``max_samples_leaf=1``, their default) the mean
 that they predict is the mean over the trees. With more, targets of all trees are thrown together before the mean is
-taken, so that a large leaf counts more: a ratio of two sums. Quantiles are no sums either.
+taken, so that a large leaf counts more: a ratio of two sums. Quantiles are not sums either.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def read(model: Any) -> Reading:
     name, quantiles = type(model).__name__, model.default_quantiles
     if quantiles not in (None, "mean", ["mean"]):
         raise UnsupportedModelError(
-            f"model is a {name}(default_quantiles={truncated_repr(quantiles)}): quantiles over trees are no "
-            "sum of trees. " + _WAY_OUT
+            f"model is a {name}(default_quantiles={truncated_repr(quantiles)}): quantiles over trees are not "
+            "a sum of trees. " + _WAY_OUT
         )
     if model.max_samples_leaf != 1:
         raise UnsupportedModelError(
             f"model is a {name}(max_samples_leaf={truncated_repr(model.max_samples_leaf)}), whose mean is over "
-            "the targets of "
-            "all trees together, in which large leaves count more: no sum of trees. " + _WAY_OUT
+            "the targets of all trees together, in which large leaves count more: it is not a sum of trees. "
+            + _WAY_OUT
         )
     targets = np.asarray(model.forest_.y_train).T  # (n_train, n_outputs)
     kept = np.asarray(model.forest_.y_train_leaves)[

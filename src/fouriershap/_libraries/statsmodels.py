@@ -35,7 +35,7 @@ def read_results(results: Any) -> Reading:
     model = results.model
     name = type(model).__name__
     if name not in _LEAST_SQUARES and name not in _DISCRETE and name != "GLM":
-        refuse_product(model, "which is no linear model that is known here", _ASK)
+        refuse_product(model, "which is not a linear model that is known here", _ASK)
     if hasattr(model, "formula"):
         refuse_product(model, "made by a formula, which turns its rows into others", _ASK)
     weights = np.asarray(results.params, dtype=np.float64)

@@ -72,7 +72,7 @@ class _Decoder:
         while data[self.at] != _END_OBJECT:
             key = string()
             at = self.at
-            # Nearly all of a model is this: a typed array whose count is an int64. Worth a road of its own.
+            # Nearly all of a model is this: a typed array whose count is an int64. Worth a branch of its own.
             if data[at : at + 2] == b"[$" and data[at + 3 : at + 5] == b"#L":
                 dtype = _DTYPES[data[at + 2]]
                 (count,) = _INT64.unpack_from(data, at + 5)

@@ -17,7 +17,7 @@ from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.protobuf import Message
 
-# Numbers of element types; strings (8), complex and tiny floats are no inputs of trees.
+# Numbers of element types; strings (8), complex and tiny floats are not inputs of trees.
 TYPES: dict[int, type[np.generic]] = {
     1: np.float32,
     2: np.uint8,
@@ -93,7 +93,7 @@ class Graph:
     def __init__(self, data: bytes) -> None:
         model = Message(data)
         if 7 not in model:
-            raise InputError("there is no graph in it: no ONNX model.")
+            raise InputError("there is no graph in it: it is not an ONNX model.")
         graph = model.message(7)
         self.nodes = tuple(map(Node.read, graph.messages(1)))
         self.constants = {message.text(8): message for message in graph.messages(5)}

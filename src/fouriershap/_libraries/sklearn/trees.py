@@ -207,7 +207,7 @@ def _hist_columns(model: Any) -> tuple[NDArray[np.intp], dict[int, tuple[Any, ..
     encoder = model._preprocessor.named_transformers_["encoder"]
     vocabularies = {}
     for feature, labels in zip(categorical, encoder.categories_, strict=True):
-        # NaN, always the last label, stays NaN under this encoder: it is no category.
+        # NaN, always the last label, stays NaN under this encoder: it is not a category.
         known = [label for label in labels.tolist() if label is None or label == label]
         vocabularies[int(feature)] = tuple(known)
     return columns, vocabularies

@@ -36,7 +36,7 @@ class WaveLookup(WholeLookup):
         waves, strategy = self.waves, self.strategy
         found: dict[str, Any] = {
             "kind": "products",
-            "road": strategy.name,
+            "strategy": strategy.name,
             "n_players": waves.n_players,
             "n_outputs": waves.n_outputs,
             "n_waves": len(waves),

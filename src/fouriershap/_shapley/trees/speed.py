@@ -86,7 +86,7 @@ def saved_factors() -> Factors:
         factors = Factors(**json.loads(path.read_text()))
         if all(1e-6 < float(factor) < 1e6 for factor in factors):
             return factors
-    except (OSError, RuntimeError):  # not calibrated, or nobody's home
+    except (OSError, RuntimeError):  # not calibrated, or there is no home folder
         return NEUTRAL
     except (TypeError, ValueError):
         pass

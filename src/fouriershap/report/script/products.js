@@ -2,7 +2,7 @@
 
 /**
  * Sums of waves against what a background was compiled to, for one row at a time. Complex numbers are two arrays of
- * one entry per wave, real parts before imaginary ones, as in products_numpy.py; the roads are those of
+ * one entry per wave, real parts before imaginary ones, as in products_numpy.py; the strategies are those of
  * `_shapley/products`.
  */
 class Products {
@@ -10,7 +10,7 @@ class Products {
     Object.assign(this, arrays);
     this.header = header;
     this.size = 2 * header.n_waves; // of one factor
-    if (header.road === "mixture") this.marginals = this.mixed();
+    if (header.strategy === "mixture") this.marginals = this.mixed();
   }
 
   /** The mean of all components. */
@@ -36,7 +36,7 @@ class Products {
 
   /** SHAP values of a row: player p and output k at p * n_outputs + k. */
   explain(row) {
-    const { n_players: nPlayers, n_outputs: nOutputs, n_waves: nWaves, road } = this.header;
+    const { n_players: nPlayers, n_outputs: nOutputs, n_waves: nWaves, strategy } = this.header;
     const nColumns = this.frequencies.length / nWaves;
     const factors = new Float64Array(nPlayers * this.size);
     const out = Float64Array.from(this.centre, (mean) => -mean);
@@ -53,7 +53,7 @@ class Products {
         factors[m + nWaves] = Math.sin(angle);
       }
     }
-    const found = this[road](factors);
+    const found = this[strategy](factors);
     for (let i = 0; i < out.length; i++) out[i] += found[i];
     return out;
   }
