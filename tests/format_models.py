@@ -1,6 +1,6 @@
 """Small models of the libraries that are tested where they are installed; `models` registers what is here.
 
-scikit-survival, quantile-forest, interpret, YDF, and ONNX with onnxruntime as its referee.
+scikit-survival, quantile-forest, NGBoost, interpret, YDF, and ONNX with onnxruntime as its referee.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from onnx_models import random_ensemble, run_onnx
 INSTALLED = {
     "sksurv": ("sksurv",),
     "quantile_forest": ("quantile_forest",),
+    "ngboost": ("ngboost",),
     "interpret": ("interpret",),
     "ydf": ("ydf",),
     "onnx": ("onnx", "onnxruntime"),
@@ -88,6 +89,35 @@ _quantile_case("RandomForestQuantileRegressor")
 _quantile_case("RandomForestQuantileRegressor", " monotonic", monotonic_cst=[1, 0, 0, -1])
 _quantile_case("RandomForestQuantileRegressor", " 2 targets", 2)
 _quantile_case("ExtraTreesQuantileRegressor", default_quantiles=None)
+
+
+# NGBoost
+
+
+def _ngboost_case(label: str = "", missing: bool = False, n_classes: int = 0, **options: Any) -> None:
+    name = "NGBClassifier" if n_classes else "NGBRegressor"
+
+    @register("ngboost", name + label)
+    def build() -> tuple[Any, Any]:
+        import ngboost
+        from ngboost import distns
+
+        X = numbers(missing)
+        settings: dict[str, Any] = {"n_estimators": 6, "random_state": 0, "verbose": False} | options
+        if n_classes:
+            settings["Dist"] = distns.k_categorical(n_classes)
+        elif "Dist" in settings:
+            settings["Dist"] = getattr(distns, settings["Dist"])
+        y = classes(X, n_classes) if n_classes else np.abs(target(X)).round() + 1
+        return getattr(ngboost, name)(**settings).fit(X, y), X
+
+
+_ngboost_case()
+_ngboost_case(" missing, some columns", True, col_sample=0.5, minibatch_frac=0.8)
+_ngboost_case(" Poisson", Dist="Poisson")
+_ngboost_case(" LogNormal", Dist="LogNormal")
+_ngboost_case(" 2 classes", n_classes=2)
+_ngboost_case(" 3 classes", n_classes=3)
 
 
 # interpret
@@ -218,6 +248,7 @@ _onnx_case("by arithmetic", before="arithmetic")
 RAW = {
     "sksurv": survival_raw,
     "quantile_forest": lambda model, X: model.predict(X),
+    "ngboost": lambda model, X: np.asarray(model.pred_dist(X)._params).T,
     "interpret": ebm_raw,
     "ydf": ydf_raw,
     "onnx": run_onnx,

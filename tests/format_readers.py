@@ -22,6 +22,10 @@ def _quantile_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     return values_beside_thresholds(ensemble, f)
 
 
+def _ngboost_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
+    return values_beside_thresholds(ensemble, f) + ([np.nan] if "missing" in name else [])
+
+
 def _ebm_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     if name == "frame" and f == 1:
         return [*LABELS, None]
@@ -66,6 +70,8 @@ def format_readers(reader: Any) -> dict[str, Any]:
         made["quantile_forest"] = reader(
             _quantile_pool, unfitted=_unfitted("quantile_forest", "RandomForestQuantileRegressor")
         )
+    if INSTALLED["ngboost"]:
+        made["ngboost"] = reader(_ngboost_pool, unfitted=_unfitted("ngboost", "NGBRegressor"))
     if INSTALLED["interpret"]:
         made["interpret"] = reader(
             _ebm_pool,

@@ -79,6 +79,16 @@ _hist_categories("categories", 1.0, False)
 _hist_categories("categories missing", -3.5, True)
 
 
+@case("sklearn", "HistGradientBoostingRegressor constraints")
+def _hist_with_constraints() -> tuple[Any, Any]:
+    """Monotone leaves are clipped, and features of a tree limited: thresholds and values are what they are."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    X = numbers(True)
+    options: dict[str, Any] = {"monotonic_cst": [1, -1, 0, 0], "interaction_cst": [{0, 1}, {2, 3}, {1, 2}]}
+    return HistGradientBoostingRegressor(max_iter=9, min_samples_leaf=5, **options).fit(X, target(X)), X
+
+
 @case("sklearn", "HistGradientBoostingRegressor frame")
 def _hist_frame() -> tuple[Any, Any]:
     from sklearn.ensemble import HistGradientBoostingRegressor

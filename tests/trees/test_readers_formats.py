@@ -129,6 +129,26 @@ def test_quantiles_are_no_sum_of_trees(options, said):
     assert "BlackBoxExplainer" in str(caught.value)
 
 
+# NGBoost
+
+
+@needs("ngboost")
+def test_parameters_of_a_distribution_have_names_and_other_learners_are_refused():
+    from ngboost import NGBRegressor
+    from sklearn.linear_model import Ridge
+
+    model, X, _ = CASES["ngboost"]["NGBRegressor"]()
+    explainer = fs.Explainer(model, X)
+    assert explainer.output_names == ("mean", "log of the standard deviation")
+    distribution = model.pred_dist(X[:20])
+    values = explainer.shap_values(X[:20], check_additivity=True)
+    want = np.stack([distribution.params["loc"], np.log(distribution.params["scale"])], axis=1)
+    np.testing.assert_allclose(values.sum(axis=1) + explainer.expected_value, want, atol=1e-6)
+    model = NGBRegressor(Base=Ridge(), n_estimators=2, verbose=False).fit(X, target(X))
+    with pytest.raises(UnsupportedModelError, match="Ridge learners"):
+        fs.TreeExplainer(model, X)
+
+
 # interpret
 
 

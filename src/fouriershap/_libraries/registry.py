@@ -45,6 +45,7 @@ BUILT_IN = {
     "statsmodels": "statsmodels",
     "sksurv": "survival",
     "quantile_forest": "quantile_forest",
+    "ngboost": "ngboost",
     "interpret": "interpret",
     "ydf": "ydf",
     "pyspark": "spark",
