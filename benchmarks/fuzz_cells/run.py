@@ -14,7 +14,7 @@ from fuzz_cells import state as states
 from fuzz_cells.checks import Outcome, examine
 from fuzz_cells.trial import Trial, pick
 
-_LIBRARIES = ("sklearn", "xgboost", "xgboost", "lightgbm", "lightgbm", "catboost")
+_LIBRARIES = ("sklearn", "xgboost", "xgboost", "lightgbm", "lightgbm", "catboost", "pipelines")
 _ATTEMPTS = 20
 _SECONDS_BETWEEN_SAVES = 5.0
 

@@ -24,6 +24,7 @@ class Trial(NamedTuple):
     tolerance: float
     suffix: str = ""  # of a file by which the library saves the whole of the model
     save: Callable[[str], Any] | None = None
+    has_steps: bool = False  # whether its trees have other columns than its rows
 
 
 def pick(rng: np.random.Generator, *choices: Any) -> Any:

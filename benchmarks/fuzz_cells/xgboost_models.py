@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xgboost
 
 from fuzz_cells.rows import Admits, Rows, Table, classes, draw_table, sample, take, target
@@ -83,9 +82,10 @@ def _trial(rng: np.random.Generator, kind: str, model: Any, table: Table, X: Row
 
 
 def _booster_margin(booster: Any, rows: Rows) -> np.ndarray:
-    framed = isinstance(rows, pd.DataFrame)
+    framed = hasattr(rows, "columns")
     types = {"enable_categorical": True} if framed else {"feature_types": booster.feature_types}
-    return booster.predict(xgboost.DMatrix(rows, nthread=1, **types), output_margin=True)
+    rows = xgboost.DMatrix(rows, nthread=1, **types)
+    return booster.predict(rows, output_margin=True, validate_features=framed)
 
 
 def _options(rng: np.random.Generator, booster: str) -> dict[str, Any]:
