@@ -249,6 +249,35 @@ def test_truth_values_are_ones_and_zeros_to_catboost(tmp_path: Path) -> None:
             np.testing.assert_allclose(one.predict(rows), model.predict(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["xgboost", "catboost"])
+def test_categories_in_a_column_of_numbers(name: str, tmp_path: Path) -> None:
+    # Nothing in `idle` is worth a split: files, too, know that it held numbers.
+    X, y = training("words")
+    X["idle"] = np.arange(len(X)) % 2 * 0.0
+    model = MODELS[name](X, y)
+    explainer = fs.TreeExplainer(model, X if name == "xgboost" else of_plain_labels(X))
+    explainer.save(tmp_path / "e.fshap")
+    rows = X[:9].assign(idle=pd.Categorical(["a"] * 9))
+    assert own_answer(model, rows) is None
+    for one in (explainer, fs.load(tmp_path / "e.fshap")):
+        with pytest.raises(fs.InputError, match="categorical column 'idle'"):
+            one.predict(rows)
+
+
+def test_catboost_takes_no_dates_for_labels(tmp_path: Path) -> None:
+    X, y = training("words")
+    model = cat(X, y)
+    explainer = fs.TreeExplainer(model, of_plain_labels(X))
+    explainer.save(tmp_path / "e.fshap")
+    dates = pd.Series(pd.Timestamp("2020-01-01"), index=range(9))
+    for column in (dates.astype(object), dates.astype("category")):
+        rows = X[:9].assign(c=column)
+        assert own_answer(model, rows) is None
+        for one in (explainer, fs.load(tmp_path / "e.fshap")):
+            with pytest.raises(fs.InputError, match="takes text and integers for labels"):
+                one.predict(rows)
+
+
 def test_a_form_is_asked_about_once() -> None:
     X, y = training("words")
     model = light(X, y)

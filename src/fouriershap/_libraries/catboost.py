@@ -93,6 +93,7 @@ def read_document(document: dict[str, Any]) -> Reading:
         is_boosted=True,
         casting=_CASTING,
         feature_names=splits.feature_names,
+        numeric=tuple(splits.features.float_column.values()),
         vocabularies={f: tuple(codes) for f, codes in splits.codes.items()},
         labels=_LABELS if splits.codes else LabelRule(),
     )

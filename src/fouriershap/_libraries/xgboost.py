@@ -123,6 +123,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         feature_names=tuple(learner.get("feature_names") or ()) or None,
         absent_is_missing=True,
         negative_is_unknown=True,
+        numeric=tuple(f for f, type_ in enumerate(learner.get("feature_types", ())) if type_ != "c"),
         vocabularies=vocabularies,
         lost_labels=lost,
         labels=_LABELS if vocabularies else LabelRule(),

@@ -127,14 +127,14 @@ class LabelRule:
                     "of their own, as in the model's training data."
                 )
             return table.get(label, float("nan")) if label is None else float("nan")
+        kind = self.kind(label)
         if self.hashed:
-            if isinstance(label, float):
+            if not isinstance(label, str | int):
                 raise InputError(
-                    f"{where} has the number {truncated_repr(label)}, but {self.library} takes text and integers for "
+                    f"{where} has the {kind} {truncated_repr(label)}, but {self.library} takes text and integers for "
                     "labels. Give one of these, as in the model's training data."
                 )
             return table.get(hash_label(label), UNKNOWN)
-        kind = self.kind(label)
         if self.is_typed and kinds and kind not in kinds:
             raise InputError(
                 f"{where} has the {kind} {truncated_repr(label)}, but the labels of the model are of another type: "

@@ -120,6 +120,8 @@ class InputRules:
         Whether a number between -1 and 0 is an unknown category instead of category 0.
     categorical, unused : tuple of int
         Features that the model tests for categories, and features that it does not test at all.
+    numeric : tuple of int
+        Features that were numbers in training, whether the model tests them or not, as far as it says so.
     """
 
     n_features: int
@@ -140,6 +142,7 @@ class InputRules:
     negative_is_unknown: bool = False
     categorical: tuple[int, ...] = ()
     unused: tuple[int, ...] = ()
+    numeric: tuple[int, ...] = ()
 
     def replace(self, **changes: Any) -> InputRules:
         """Return a copy with some attributes changed."""
@@ -267,7 +270,8 @@ class InputRules:
         kinds: dict[str, Any] = {"n_features": int, "casting": Casting, "labels": LabelRule}
         kinds["feature_names"] = tuple[str, ...] | None
         kinds["frame_labels"] = tuple[tuple[Label, ...], ...]
-        kinds |= dict.fromkeys(("zero_as_missing", "lost_labels", "categorical", "unused"), tuple[int, ...])
+        features = ("zero_as_missing", "lost_labels", "categorical", "unused", "numeric")
+        kinds |= dict.fromkeys(features, tuple[int, ...])
         flags = ["absent_is_missing", "accepts_missing", "missing_is_zero", "accepts_infinite", "finite_only"]
         flags += ["negative_is_unknown"]
         values = {
@@ -488,7 +492,7 @@ class InputRules:
                 "which labels it "
                 "was trained on. Give the codes of the training data, as numbers."
             )
-        if f not in self.categorical and f not in self.unused:
+        if f not in self.categorical and (f not in self.unused or f in self.numeric):
             raise InputError(
                 f"{name} has a categorical column {truncated_repr(series.name)}, but the model treats this "
                 "feature as a number."
