@@ -76,7 +76,7 @@ def of_plain_labels(X: pd.DataFrame) -> pd.DataFrame:
 
 def encoded(encoder: Any, model: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
     def fit(X: pd.DataFrame, y: np.ndarray) -> Any:
-        steps = make_column_transformer((encoder, ["c"]), remainder="passthrough")
+        steps = make_column_transformer((encoder, [c for c in X if c != "x"]), remainder="passthrough")
         return make_pipeline(steps, model).fit(of_plain_labels(X), y)
 
     return fit
@@ -249,18 +249,18 @@ def test_truth_values_are_ones_and_zeros_to_catboost(tmp_path: Path) -> None:
             np.testing.assert_allclose(one.predict(rows), model.predict(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["xgboost", "catboost"])
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
 def test_categories_in_a_column_of_numbers(name: str, tmp_path: Path) -> None:
     # Nothing in `idle` is worth a split: files, too, know that it held numbers.
     X, y = training("words")
     X["idle"] = np.arange(len(X)) % 2 * 0.0
     model = MODELS[name](X, y)
-    explainer = fs.TreeExplainer(model, X if name == "xgboost" else of_plain_labels(X))
+    explainer = fs.TreeExplainer(model, of_plain_labels(X) if name == "catboost" else X)
     explainer.save(tmp_path / "e.fshap")
     rows = X[:9].assign(idle=pd.Categorical(["a"] * 9))
     assert own_answer(model, rows) is None
     for one in (explainer, fs.load(tmp_path / "e.fshap")):
-        with pytest.raises(fs.InputError, match="categorical column 'idle'"):
+        with pytest.raises(fs.InputError, match="categorical columns? .*'idle'"):
             one.predict(rows)
 
 
@@ -276,6 +276,29 @@ def test_catboost_takes_no_dates_for_labels(tmp_path: Path) -> None:
         for one in (explainer, fs.load(tmp_path / "e.fshap")):
             with pytest.raises(fs.InputError, match="takes text and integers for labels"):
                 one.predict(rows)
+
+
+@pytest.mark.parametrize("kind", ["integers", "codes"])
+def test_infinity_is_not_a_label(kind: str, tmp_path: Path) -> None:
+    X, y = training(kind)
+    explainer = fs.TreeExplainer(MODELS["hist"](X, y), X)
+    explainer.save(tmp_path / "e.fshap")
+    for one in (explainer, fs.load(tmp_path / "e.fshap")):
+        with pytest.raises(fs.InputError, match="column 'c', has inf, which is not a label"):
+            one.predict(pl.DataFrame({"x": [0.0, 1.0], "c": [VOCABULARIES[kind][1], np.inf]}, strict=False))
+
+
+@pytest.mark.parametrize("kind", ["words", "integers"])
+def test_lists_keep_their_types(kind: str, tmp_path: Path) -> None:
+    X, y = training(kind)
+    X["d"] = np.where(np.arange(len(X)) % 2, "a", "b")
+    model = MODELS["ordinal with others"](X[["c", "d"]], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fs.TreeExplainer(model, of_plain_labels(X[["c", "d"]])).save(tmp_path / "e.fshap")
+    rows = of_plain_labels(X[["c", "d"]][:9])
+    found = fs.load(tmp_path / "e.fshap").predict(rows.astype(object).to_numpy().tolist())
+    np.testing.assert_allclose(found, model.predict(rows))
 
 
 def test_a_form_is_asked_about_once() -> None:

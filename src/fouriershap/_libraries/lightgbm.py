@@ -83,7 +83,8 @@ def read_bytes(text: bytes) -> Reading:
     # and contributions are the sums.
     scale = n_outputs / len(trees.sizes) if "average_output" in header else 1.0
     labels = _frame_labels(text[end:], bool((trees.decision & 1).any()))
-    vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
+    infos = header["feature_infos"].split()
+    vocabularies, lost = _vocabularies(labels, infos)
     nodes = join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])
     return tree_reading(
         "lightgbm rf" if "average_output" in header else "lightgbm gbdt",
@@ -97,6 +98,7 @@ def read_bytes(text: bytes) -> Reading:
         casting=_BOOSTER_CASTING,
         feature_names=given_names(header["feature_names"].split()),
         zero_as_missing=_zero_as_missing(trees.decision, trees.feature, n_features),
+        numeric=tuple(f for f, info in enumerate(infos) if info.startswith("[") or (info, labels) == ("none", ())),
         vocabularies=vocabularies,
         lost_labels=lost,
         frame_labels=labels,

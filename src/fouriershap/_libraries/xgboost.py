@@ -109,6 +109,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
     vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []), _version(document))
     objective = learner["objective"]["name"]
+    types = learner.get("feature_types", [])  # none of arrays
     return tree_reading(
         "xgboost dart" if len(weights) else "xgboost gbtree",
         join(trees, width),
@@ -123,7 +124,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         feature_names=tuple(learner.get("feature_names") or ()) or None,
         absent_is_missing=True,
         negative_is_unknown=True,
-        numeric=tuple(f for f, type_ in enumerate(learner.get("feature_types", ())) if type_ != "c"),
+        numeric=tuple(f for f in range(n_features) if types[f : f + 1] != ["c"]),
         vocabularies=vocabularies,
         lost_labels=lost,
         labels=_LABELS if vocabularies else LabelRule(),

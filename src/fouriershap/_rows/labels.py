@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,8 @@ class LabelRule:
     ) -> float:
         if isinstance(label, np.generic):
             label = label.item()
+        if label in (inf, -inf):
+            raise InputError(f"{where} has {truncated_repr(label)}, which is not a label.")
         if is_missing(label):
             if self.refuses_missing:
                 raise InputError(

@@ -79,7 +79,10 @@ class Recipe:
             raise InputError(f"{name} is a sparse matrix; give the Pipeline's rows as a frame or an array.")
         frame = as_frame(X, name)
         if frame is None:
-            return list(as_matrix(X, self.n_columns, name).T)
+            matrix = as_matrix(X, self.n_columns, name)
+            if isinstance(X, list | tuple) and matrix.dtype.kind == "U":  # NumPy makes text of numbers beside text
+                matrix = np.array(X, dtype=object)
+            return list(matrix.T)
         if len(frame.columns) != self.n_columns:
             raise InputError(
                 f"{name} has {len(frame.columns)} columns, but the pipeline has {self.n_columns}."

@@ -382,7 +382,7 @@ class InputRules:
         plain = None if self.vocabularies else float_matrix(frame)
         if plain is not None:  # no cast in between could round: widening is exact, and narrowing comes last
             return plain
-        in_order, is_read = self._labels_in_order(frame), self._read_columns()
+        in_order, is_read = self._labels_in_order(frame, name), self._read_columns()
         parts = [
             self._positions(frame[column], in_order[column], name)
             if column in in_order
@@ -398,7 +398,7 @@ class InputRules:
                 parts = [part.astype(self.dtype, copy=False) for part in parts]
         return np.column_stack(parts)
 
-    def _labels_in_order(self, frame: nw.DataFrame[Any]) -> dict[str, tuple[Any, ...]]:
+    def _labels_in_order(self, frame: nw.DataFrame[Any], name: str) -> dict[str, tuple[Any, ...]]:
         """Labels by column, where a model knows them by the order of a frame's categorical columns."""
         if not self.frame_labels:
             return {}
@@ -406,6 +406,11 @@ class InputRules:
 
         columns = [c for c, dtype in frame.schema.items() if isinstance(dtype, nw.Categorical | nw.Enum)]
         known = self.frame_labels
+        if len(columns) > len(known):
+            raise InputError(
+                f"{name} has the categorical columns {truncated_list(columns)}, but in training {len(known)} were. "
+                "Give numbers as numbers."
+            )
         return dict(zip(columns, known, strict=True)) if len(columns) == len(known) else {}
 
     def _positions(self, series: Any, known: tuple[Any, ...], name: str) -> NDArray[np.float64]:
