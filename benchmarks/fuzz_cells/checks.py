@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     refused: str = ""  # why it is not explained at all
     differences: dict[str, float] = {}  # the largest by check, as a share of the largest output  # noqa: RUF012
     failures: dict[str, str] = {}  # check -> what is wrong  # noqa: RUF012
-    forms: tuple[tuple[str, str], ...] = ()  # who answered rows in a form, and why we did not if the library did
+    forms: tuple[str, ...] = ()  # who answered rows in each form
 
 
 class Case(NamedTuple):
@@ -86,7 +86,7 @@ def examine(rng: np.random.Generator, trial: Trial, folder: Path) -> Outcome:
         checks["files"] = lambda: _files(case, folder)
     if trial.suffix and rng.random() < _SHARE_OF_FILES:
         checks["model files"] = lambda: _model_files(case, folder)
-    forms: list[tuple[str, str]] = []
+    forms: list[str] = []
     checks["forms"] = lambda: (max(_form(case, rng, folder, forms) for _ in range(N_FORMS)), trial.tolerance)
     if trial.admits.sparse and trial.table.form.startswith("float") and rng.random() < _SHARE_OF_FILES:
         checks["sparse"] = lambda: _sparse(case, rng)
@@ -195,14 +195,14 @@ def _model_files(case: Case, folder: Path) -> tuple[float, float]:
     return _against(case, case.truth, explainer), max(case.trial.tolerance, SINGLE / 10)
 
 
-def _form(case: Case, rng: np.random.Generator, folder: Path, forms: list[tuple[str, str]]) -> float:
+def _form(case: Case, rng: np.random.Generator, folder: Path, forms: list[str]) -> float:
     """Rows in another form: live, from a file, and as background, what the library says of the very same rows."""
     form = draw_form(rng, _as_pandas(case.rows), _as_pandas(case.background))
     live = case.explainer(case.background, precision="double")
     live.save(folder / "forms.fshap")
     X = form.contain(form.rows)
     loaded = fs.load(folder / "forms.fshap")
-    ours, kept = (_answered(lambda: _sums_of(one, X)) for one in (live, loaded))
+    ours, kept = _answered(lambda: _sums_of(live, X)), _answered(lambda: _sums_of(loaded, X))
     theirs = _library_answered(case, form, form.rows)
     if case.trial.has_steps:
         _check_steps(case, form, ours, kept if loaded.has_pipeline else ours)
@@ -284,13 +284,13 @@ def _library_answered(case: Case, form: Form, frame: pd.DataFrame) -> np.ndarray
 
 
 def _compared(
-    form: Form, ours: np.ndarray | str, theirs: np.ndarray | str, scale: float, forms: list[tuple[str, str]]
+    form: Form, ours: np.ndarray | str, theirs: np.ndarray | str, scale: float, forms: list[str]
 ) -> float:
     """The largest difference; an error where we answer what the library refuses."""
-    who = ("neither", "the library alone")[not isinstance(theirs, str)] if isinstance(ours, str) else "both"
-    forms.append((who, ours if who == "the library alone" else ""))
     if isinstance(ours, str):
+        forms.append("neither" if isinstance(theirs, str) else "the library alone")
         return 0.0
+    forms.append("both")
     if isinstance(theirs, str):
         raise ValueError(f"{form.name}: answered, but the library says {theirs}")
     difference = _largest(ours, theirs, scale)

@@ -18,7 +18,18 @@ from fuzz_cells.rows import Rows
 from fuzz_cells.trial import pick
 
 _NUMBERS = ("float64", "float32", "int64", "Int64", "Float64", "bool", "boolean", "object", "str", "category")
-_LABELS = ("category", "category", "reordered", "unused", "object", "str", "string", "int64", "Int64", "float64")
+_LABELS = (
+    "category",
+    "category",
+    "reordered",
+    "unused",
+    "object",
+    "str",
+    "string",
+    "int64",
+    "Int64",
+    "float64",
+)
 _CELLS = (None, np.nan, pd.NA, True, 7, 7.5, "7", "unseen", "", np.inf, 1e39, 2**60, datetime(2020, 1, 1))
 _VALUES: dict[str, Callable[[Any], Any]] = {
     "of text": str,
@@ -49,10 +60,11 @@ def draw_form(rng: np.random.Generator, rows: pd.DataFrame, background: pd.DataF
                 changed[name], how = _change(rng, both[name], len(rows))
                 words.append(f"{name}: {how}")
             container = pick(rng, *_CONTAINERS, "pandas", "pandas", "pandas", "array")
-            _CONTAINERS[container](changed)
+            halves = changed[: len(rows)], changed[len(rows) :].reset_index(drop=True)
+            for part in (changed, *halves):
+                _CONTAINERS[container](part)
         except (TypeError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError):
             continue  # this container, or type of column, has no place for these values
-        halves = changed[: len(rows)], changed[len(rows) :].reset_index(drop=True)
         return Form(", ".join([container, *words]), *halves, _CONTAINERS[container])
     return Form("pandas", rows, background, lambda frame: frame)
 

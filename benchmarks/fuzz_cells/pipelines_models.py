@@ -37,6 +37,7 @@ def draw(rng: np.random.Generator) -> Trial:
     name, tree = _trees(rng)
     is_classifier = name.endswith("Classifier")
     model = make_pipeline(steps, tree).fit(X, classes(y, 2) if is_classifier else y)
+    model.predict(sample(rng, table, 200)[1])  # an error, if some labels were not drawn above
     tolerance = SINGLE if name.startswith("XGB") else DOUBLE
     return Trial(
         f"{type(encoder).__name__} {name}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from _pages import markdown_table
-from fuzz_cells.state import LIBRARIES
+from fuzz_cells.state import KINDS, LIBRARIES
 
 CHECKS = {
     "reading": "values and expected value add up to the library's own output, 150 rows at and beside thresholds",
@@ -13,7 +13,8 @@ CHECKS = {
     "walk": "the same by the walk, in double precision",
     "groups": "groups of columns and a weighted background, likewise",
     "path": "path-dependent values add up to the library's own output",
-    "frames": "frames of polars and Arrow give what the same frame of pandas gives",
+    "forms": "rows and background in random forms (containers, types, labels), live and from a file, by the same "
+    "definition; where the library refuses them, so do we",
     "sparse": "scipy's matrices add up to the library's own output",
     "files": "a saved explainer says the same, to the last bit",
     "model files": "the file that the library saves is explained as the model",
@@ -32,6 +33,7 @@ def page(found: Found, asked: int) -> str:
         "that add up in float32 differ by up to 1e-5, others by 1e-6 with tables of single precision, else by 1e-9).",
         _environments(found),
         _checks(found),
+        _forms(found),
         _kinds(found),
         _failures(failures),
     ]
@@ -54,16 +56,26 @@ def _cells(state: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _checks(found: Found) -> str:
-    header = ["largest difference", *LIBRARIES.values()]
+    header = ["largest difference", *KINDS.values()]
     rows = []
     for check, meaning in CHECKS.items():
         row = [f"{check}: {meaning}"]
-        for library in LIBRARIES:
+        for library in KINDS:
             cells = [c for state in found.values() for c in state["cells"].get(library, {}).values()]
             largest = [cell["largest"][check] for cell in cells if check in cell["largest"]]
             row.append(f"{max(largest):.0e}" if largest else "")
         rows.append(row)
     return markdown_table(header, rows)
+
+
+def _forms(found: Found) -> str:
+    rows = []
+    for who in ("both", "neither", "the library alone"):
+        counts = [
+            sum(state["forms"].get(library, {}).get(who, 0) for state in found.values()) for library in KINDS
+        ]
+        rows.append([who, *(f"{count:,}" for count in counts)])
+    return markdown_table(["rows in a form, answered by", *KINDS.values()], rows)
 
 
 def _kinds(found: Found) -> str:

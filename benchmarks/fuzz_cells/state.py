@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "xgboost", "lightgbm": "lightgbm", "catboost": "catboost"}
+KINDS = LIBRARIES | {"pipelines": "Pipelines"}
 _OTHERS = ("numpy", "pandas", "polars", "pyarrow", "narwhals")
 
 
@@ -52,7 +53,7 @@ def load(path: Path, wanted: dict[str, Any]) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(path.read_text())
         if state["identity"] == wanted:
             return state
-    return {"identity": wanted, "done": 0, "seconds": 0.0, "cells": {}, "failures": []}
+    return {"identity": wanted, "done": 0, "seconds": 0.0, "cells": {}, "forms": {}, "failures": []}
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
@@ -71,6 +72,9 @@ def add(state: dict[str, Any], seed: int, library: str, outcome: Outcome) -> Non
     cell["models"] += 1
     cell["refused"] += bool(outcome.refused)
     cell["wrong"] += bool(outcome.failures)
+    forms = state["forms"].setdefault(library, {})
+    for who in outcome.forms:
+        forms[who] = forms.get(who, 0) + 1
     for check, difference in outcome.differences.items():
         cell["largest"][check] = max(difference, cell["largest"].get(check, 0.0))
     for check, text in outcome.failures.items():

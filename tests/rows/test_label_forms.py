@@ -260,7 +260,7 @@ def test_categories_in_a_column_of_numbers(name: str, tmp_path: Path) -> None:
     rows = X[:9].assign(idle=pd.Categorical(["a"] * 9))
     assert own_answer(model, rows) is None
     for one in (explainer, fs.load(tmp_path / "e.fshap")):
-        with pytest.raises(fs.InputError, match="categorical columns? .*'idle'"):
+        with pytest.raises(fs.InputError, match=r"categorical columns? .*'idle'"):
             one.predict(rows)
 
 
@@ -286,6 +286,33 @@ def test_infinity_is_not_a_label(kind: str, tmp_path: Path) -> None:
     for one in (explainer, fs.load(tmp_path / "e.fshap")):
         with pytest.raises(fs.InputError, match="column 'c', has inf, which is not a label"):
             one.predict(pl.DataFrame({"x": [0.0, 1.0], "c": [VOCABULARIES[kind][1], np.inf]}, strict=False))
+
+
+def test_text_is_not_a_number_to_files_of_pipelines(tmp_path: Path) -> None:
+    X, y = training("words")
+    explainer = fs.TreeExplainer(MODELS["one-hot"](X, y), of_plain_labels(X))
+    explainer.save(tmp_path / "e.fshap")
+    loaded = fs.load(tmp_path / "e.fshap")
+    rows = of_plain_labels(X)[:9]
+    np.testing.assert_array_equal(loaded.predict(rows.astype({"x": object})), loaded.predict(rows))
+    with pytest.raises(fs.InputError, match="is text"):
+        loaded.predict(rows.assign(x=rows["x"].astype(str).astype(object)))
+
+
+@pytest.mark.skipif(not XGBOOST_KEEPS_LABELS, reason="older versions look at codes alone")
+@pytest.mark.parametrize("labels", [[True, False], [0.5, 1.5]])
+def test_categories_of_other_types_for_codes(labels: list[Any], tmp_path: Path) -> None:
+    X, y = training("codes")
+    codes = np.column_stack([X["x"], X["c"].astype(int)])
+    settings: dict[str, Any] = {"n_estimators": 3, "n_jobs": 1, "feature_types": ["q", "c"]}
+    model = xgboost.XGBRegressor(**settings, enable_categorical=True).fit(codes, y)
+    explainer = fs.TreeExplainer(model, codes)
+    explainer.save(tmp_path / "e.fshap")
+    rows = pd.DataFrame({"x": [0.0, 1.0], "c": pd.Categorical(labels)})
+    assert own_answer(model, rows) is None
+    for one in (explainer, fs.load(tmp_path / "e.fshap")):
+        with pytest.raises(fs.InputError, match="takes text and integers for labels"):
+            one.predict(rows)
 
 
 @pytest.mark.parametrize("kind", ["words", "integers"])

@@ -98,7 +98,9 @@ def read_bytes(text: bytes) -> Reading:
         casting=_BOOSTER_CASTING,
         feature_names=given_names(header["feature_names"].split()),
         zero_as_missing=_zero_as_missing(trees.decision, trees.feature, n_features),
-        numeric=tuple(f for f, info in enumerate(infos) if info.startswith("[") or (info, labels) == ("none", ())),
+        numeric=tuple(
+            f for f, info in enumerate(infos) if info.startswith("[") or (info, labels) == ("none", ())
+        ),
         vocabularies=vocabularies,
         lost_labels=lost,
         frame_labels=labels,

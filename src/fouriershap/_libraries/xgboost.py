@@ -127,7 +127,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         numeric=tuple(f for f in range(n_features) if types[f : f + 1] != ["c"]),
         vocabularies=vocabularies,
         lost_labels=lost,
-        labels=_LABELS if vocabularies else LabelRule(),
+        labels=_LABELS if vocabularies or _version(document) >= (3, 1) else LabelRule(),
         accepts_infinite=False,
     )
 

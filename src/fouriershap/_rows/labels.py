@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from math import inf
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -121,8 +121,6 @@ class LabelRule:
     ) -> float:
         if isinstance(label, np.generic):
             label = label.item()
-        if label in (inf, -inf):
-            raise InputError(f"{where} has {truncated_repr(label)}, which is not a label.")
         if is_missing(label):
             if self.refuses_missing:
                 raise InputError(
@@ -130,6 +128,8 @@ class LabelRule:
                     "of their own, as in the model's training data."
                 )
             return table.get(label, float("nan")) if label is None else float("nan")
+        if isinstance(label, float) and isinf(label):
+            raise InputError(f"{where} has {truncated_repr(label)}, which is not a label.")
         kind = self.kind(label)
         if self.hashed:
             if not isinstance(label, str | int):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import from_json, get_typed, require
 from fouriershap._base.messages import error_text
-from fouriershap._rows.frames import as_frame, as_matrix, check_columns, is_sparse
+from fouriershap._rows.frames import as_frame, as_matrix, check_columns, is_sparse, numbers_of
 from fouriershap._rows.steps import (
     NULL,
     Column,
@@ -67,7 +67,7 @@ class Recipe:
             check_columns(X, self.names, name)
         try:
             columns = apply_steps(self.steps, self._columns(X, name))
-            made = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+            made = np.column_stack([_as_double(column) for column in columns])
         except (StepError, ValueError, TypeError, OverflowError) as error:
             raise InputError(f"{name} does not go through the pipeline: {error_text(error)}") from error
         if self.zeros_are_missing:
@@ -80,7 +80,9 @@ class Recipe:
         frame = as_frame(X, name)
         if frame is None:
             matrix = as_matrix(X, self.n_columns, name)
-            if isinstance(X, list | tuple) and matrix.dtype.kind == "U":  # NumPy makes text of numbers beside text
+            if (
+                isinstance(X, list | tuple) and matrix.dtype.kind == "U"
+            ):  # NumPy makes text of numbers beside text
                 matrix = np.array(X, dtype=object)
             return list(matrix.T)
         if len(frame.columns) != self.n_columns:
@@ -133,6 +135,11 @@ def _column(series: Any) -> Column:
     missing = NULL if series.implementation.is_pyarrow() else None  # of polars scikit-learn, too, gets None
     column[:] = [missing if entry is None else entry for entry in series.to_list()]
     return column
+
+
+def _as_double(column: Column) -> Column:
+    numbers = column if column.dtype.kind in "biuf" else numbers_of(column)  # not of text, as NumPy would
+    return numbers.astype(np.float64, copy=False)
 
 
 def _to_json(steps: Steps) -> list[Any]:

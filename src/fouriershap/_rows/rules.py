@@ -504,6 +504,13 @@ class InputRules:
             )
         native = series.to_native()
         if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
+            labels = native.cat.categories.tolist() if self.labels.is_typed else ()
+            odd = [label for label in labels if self.labels.kind(label) not in ("text", "integer")]
+            if odd:
+                raise InputError(
+                    f"{name}, column {truncated_repr(series.name)}, has the category {truncated_repr(odd[0])}, but "
+                    f"{self.labels.library} takes text and integers for labels."
+                )
             codes = np.array(native.cat.codes, dtype=np.float64)
         elif hasattr(series.dtype, "categories"):  # Enum
             positions = {label: float(c) for c, label in enumerate(series.dtype.categories)}
