@@ -272,7 +272,7 @@ def _library_answered(case: Case, form: Form, frame: pd.DataFrame) -> np.ndarray
         # CatBoost crashes on labels in polars; others take labels from pandas' frames alone.
         crashes = type(case.trial.model).__module__.startswith("catboost")
         plain = ways[0].to_pandas()
-        text = plain.select_dtypes(["object", "str"]).columns
+        text = [name for name, dtype in plain.dtypes.items() if str(dtype) in ("object", "str")]
         ways = [*([] if crashes else ways), plain, plain.astype(dict.fromkeys(text, "category"))]
     for way in ways:
         try:
