@@ -278,6 +278,20 @@ def test_catboost_takes_no_dates_for_labels(tmp_path: Path) -> None:
                 one.predict(rows)
 
 
+def test_large_integers_in_arrow() -> None:
+    X = pd.DataFrame({"x": 2**30 + np.arange(100)})
+    settings: dict[str, Any] = {"n_estimators": 1, "min_child_samples": 1, "min_data_in_bin": 1}
+    model = lightgbm.LGBMRegressor(**settings, n_jobs=1, verbose=-1).fit(X, np.arange(100) >= 50)
+    rows = pa.Table.from_pandas(X)
+    explainer = fs.TreeExplainer(model, X)
+    try:
+        found = explainer.predict(rows)
+    except fs.UnsupportedModelError:  # of LightGBM before 4.6, which rounds them on the way
+        assert not np.allclose(model.predict(rows), explainer.predict(X))
+    else:
+        np.testing.assert_allclose(found, model.predict(rows))
+
+
 @pytest.mark.parametrize("kind", ["integers", "codes"])
 def test_infinity_is_not_a_label(kind: str, tmp_path: Path) -> None:
     X, y = training(kind)

@@ -164,8 +164,9 @@ def _read_file(path: Path) -> Reading:
 
 def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     rows, booster = question.asked, reading.model
-    if hasattr(booster, "booster_"):
-        # As estimators do, which would warn about arrays where they were trained on frames.
+    if hasattr(booster, "booster_") and not type(rows).__module__.startswith("pyarrow"):
+        # As estimators do, which would warn about arrays where they were trained on frames. Before 4.6 they cast
+        # tables of Arrow in a way of their own, which only they tell.
         booster = booster.booster_
         rows = rows.astype(np.float64) if getattr(rows, "dtype", None) == np.dtype(object) else rows
     raw = booster.predict(rows, raw_score=True, num_threads=1)
