@@ -68,10 +68,11 @@ class ModelCheck:
         UnsupportedModelError
             Outputs differ by more than rounding.
         """
-        form = is_stream, form_of(X, rows, self._reading.rules)
+        kinds = [_kinds_of(X, rows, f) for f in self._reading.rules.vocabularies]
+        form = is_stream, form_of(X, tuple(found for found, _ in kinds))
         if form in self._seen or not len(rows):
             return
-        positions = _telling(X, rows, self._reading.rules)
+        positions = _telling(rows, [first for _, first in kinds])
         some = take_rows(X, positions)
         try:
             with warnings.catch_warnings():
@@ -108,12 +109,12 @@ class ModelCheck:
         assert library is not None
         try:
             asked = self._in_known_form(X, rows, is_stream)
-            frame = None if asked is not X or isinstance(X, np.ndarray) else as_frame(X)
             try:
                 self._compare(asked, rows, name, positions)
             except (UnsupportedModelError, CannotAskError, ImportError, MemoryError):
                 raise
             except Exception:
+                frame = as_frame(X) if asked is X else None
                 if frame is None or frame.implementation.is_pandas():
                     raise
                 # Older versions of the library do not know this kind of frame; its columns hold no labels.
@@ -176,11 +177,8 @@ def model_check(reading: Reading) -> ModelCheck | None:
     return None if reading.model is None or library is None or library.ask is None else ModelCheck(reading)
 
 
-def form_of(X: Any, rows: NDArray[Any], rules: InputRules) -> Hashable:
-    """Return the form of rows: what decides how a library reads them."""
-    labels: tuple[Hashable, ...] = ()
-    if rules.vocabularies:
-        labels = tuple(_kinds_of(X, rows, f)[0] for f in rules.vocabularies)
+def form_of(X: Any, labels: tuple[Hashable, ...]) -> Hashable:
+    """Return the form of rows: what decides how a library reads them; ``labels`` are kinds of labels by column."""
     if isinstance(X, np.ndarray):
         types: Hashable = X.dtype if X.dtype != object else frozenset(map(type, X.ravel().tolist()))
         return type(X), types, labels
@@ -194,22 +192,24 @@ def form_of(X: Any, rows: NDArray[Any], rules: InputRules) -> Hashable:
 def _kinds_of(X: Any, rows: NDArray[Any], f: int) -> tuple[Hashable, NDArray[Any]]:
     """Return the kinds of labels in a column, and the first row of each."""
     column = column_of(X, f)
-    known = np.where(np.isnan(rows[:, f]), 0, np.where(rows[:, f] == UNKNOWN, 1, 2))
+    missing, unknown = np.isnan(rows[:, f]), rows[:, f] == UNKNOWN
     if column is not None:  # objects, each of which has a type
+        known = np.where(missing, 0, np.where(unknown, 1, 2))
         types = {type_: k for k, type_ in enumerate(dict.fromkeys(map(type, column)))}
         known = 3 * np.array([types[type(entry)] for entry in column], dtype=np.intp) + known
         kinds = [(type_.__name__, k) for type_ in types for k in range(3)]
         found, first = np.unique(known, return_index=True)
         return frozenset(kinds[k] for k in found.tolist()), first
-    found, first = np.unique(known, return_index=True)
-    return frozenset(found.tolist()), first
+    each = (missing, unknown, ~(missing | unknown))
+    found = [k for k, mask in enumerate(each) if mask.any()]
+    return frozenset(found), np.array([each[k].argmax() for k in found])
 
 
-def _telling(X: Any, rows: NDArray[Any], rules: InputRules) -> NDArray[np.intp]:
+def _telling(rows: NDArray[Any], of_each_kind: list[NDArray[Any]]) -> NDArray[np.intp]:
     """Return positions of up to 32 rows: of each kind of label and of missing values, and spread over the others."""
     chosen = [0, int(np.isnan(rows).any(axis=1).argmax())] if rows.dtype.kind == "f" else [0]
-    for f in rules.vocabularies:
-        chosen += _kinds_of(X, rows, f)[1].tolist()
+    for first in of_each_kind:
+        chosen += first.tolist()
     spread = np.arange(0, len(rows), max(1, len(rows) // N_ROWS))
     return np.sort(np.array(list(dict.fromkeys([*chosen, *spread.tolist()]))[:N_ROWS], dtype=np.intp))
 

@@ -267,7 +267,7 @@ def take_rows(X: Any, positions: NDArray[np.intp]) -> Any:
     if is_sparse(X):
         return X.tocsr()[positions].asformat(X.format)
     if hasattr(X, "iloc"):
-        return X.iloc[positions]
+        return X.take(positions)
     if np.ma.isMaskedArray(X):
         return np.ma.filled(X.astype(np.float64), np.nan)[positions]
     frame = None if isinstance(X, np.ndarray) else as_frame(X)
