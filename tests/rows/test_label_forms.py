@@ -253,7 +253,7 @@ def test_truth_values_are_ones_and_zeros_to_catboost(tmp_path: Path) -> None:
 def test_categories_in_a_column_of_numbers(name: str, tmp_path: Path) -> None:
     # Nothing in `idle` is worth a split: files, too, know that it held numbers.
     X, y = training("words")
-    X["idle"] = np.arange(len(X)) % 2 * 0.0
+    X = X.assign(idle=0.0)
     model = MODELS[name](X, y)
     explainer = fs.TreeExplainer(model, of_plain_labels(X) if name == "catboost" else X)
     explainer.save(tmp_path / "e.fshap")
@@ -332,7 +332,7 @@ def test_categories_of_other_types_for_codes(labels: list[Any], tmp_path: Path) 
 @pytest.mark.parametrize("kind", ["words", "integers"])
 def test_lists_keep_their_types(kind: str, tmp_path: Path) -> None:
     X, y = training(kind)
-    X["d"] = np.where(np.arange(len(X)) % 2, "a", "b")
+    X = X.assign(d=np.where(np.arange(len(X)) % 2, "a", "b"))
     model = MODELS["ordinal with others"](X[["c", "d"]], y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

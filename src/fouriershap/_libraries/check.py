@@ -26,7 +26,6 @@ from fouriershap._rows.frames import (
     take_rows,
 )
 from fouriershap._rows.labels import UNKNOWN
-from fouriershap._rows.rules import InputRules
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 from fouriershap._waves.products import Products
 
