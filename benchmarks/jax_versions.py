@@ -32,14 +32,30 @@ from _common import (
 )
 from _pages import ROOT, fill, markdown_table
 from fouriershap._shapley import jax as versions
-from stage2 import N_BITS, N_TERMS, random_spectrum, rows_of_bits
 
+N_BITS, N_TERMS = 40, 2000
 SIZES = ((100, 100), (100, 400), (200, 200), (400, 100), (400, 400))
 PAPER_SECONDS = 0.213  # 400 x 400 by the paper on an RTX 4090; the size of its spectrum is not stated
 TOLERANCE = {"double": 1e-10, "single": 1e-5}
 PACKAGES = ("jax", "jaxlib")
 
 Explain = Callable[[np.ndarray], np.ndarray]
+
+
+def random_spectrum(rng: np.random.Generator) -> fs.Spectrum:
+    """Distinct frequencies of degree 1 to 4, as many of each as there are."""
+    frequencies: set[tuple[int, ...]] = set()
+    while len(frequencies) < N_TERMS:
+        degree = int(rng.integers(1, 5))
+        frequencies.add(tuple(sorted(rng.choice(N_BITS, size=degree, replace=False).tolist())))
+    matrix = np.zeros((N_TERMS, N_BITS), dtype=bool)
+    for line, bits in zip(matrix, sorted(frequencies), strict=True):
+        line[list(bits)] = True
+    return fs.Spectrum(matrix, rng.standard_normal(N_TERMS))
+
+
+def rows_of_bits(rng: np.random.Generator, n_rows: int) -> np.ndarray:
+    return rng.integers(0, 2, size=(n_rows, N_BITS)).astype(np.uint8)
 
 
 def contenders(h: fs.Spectrum, background: np.ndarray, precision: str) -> dict[str, Callable[[], Explain]]:

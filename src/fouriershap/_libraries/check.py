@@ -200,8 +200,8 @@ def _kinds_of(X: Any, rows: NDArray[Any], f: int) -> tuple[Hashable, NDArray[Any
         found, first = np.unique(known, return_index=True)
         return frozenset(kinds[k] for k in found.tolist()), first
     each = (missing, unknown, ~(missing | unknown))
-    found = [k for k, mask in enumerate(each) if mask.any()]
-    return frozenset(found), np.array([each[k].argmax() for k in found])
+    there = [k for k, mask in enumerate(each) if mask.any()]
+    return frozenset(there), np.array([each[k].argmax() for k in there])
 
 
 def _telling(rows: NDArray[Any], of_each_kind: list[NDArray[Any]]) -> NDArray[np.intp]:
