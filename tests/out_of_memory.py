@@ -95,13 +95,23 @@ def fill() -> tuple[Any, ...]:
     quadrature_of = ones((1, 1)), zeros(8), whole(0, 8, dtype=i64)
     blocks = Bound("tree_tables.Blocks", (whole(BIG), *features, *leaf, *fails, *quadrature_of))
     layout = Bound("tree_tables.Layout", (zeros(1, i32), zeros(1, i64), zeros((1, 1), i32), 1))
-    return blocks, layout, zeros((BIG, 1)), whole(0, BIG, dtype=i64), 0, 1, zeros(8 * BIG), zeros((1, 1))
+    return (
+        blocks,
+        layout,
+        zeros((BIG, 1)),
+        whole(0, BIG, dtype=i64),
+        0,
+        1,
+        zeros(8 * BIG),
+        zeros((1, 1)),
+        None,
+    )
 
 
 def components() -> tuple[Any, ...]:
     """Very many players, without terms."""
     factors = zeros((0, BIG, 2, 0))
-    return factors, factors, zeros(0), zeros(0), zeros(0), zeros((1, 2, 0)), zeros((0, BIG, 1))
+    return factors, factors, zeros(0), zeros((0, BIG)), zeros(0), zeros((1, 2, 0)), zeros((0, BIG, 1))
 
 
 def subsets() -> tuple[Any, ...]:
@@ -168,6 +178,13 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,
     "walk.interventional": lambda: (tree(BIG), *AGAINST, False, values(BIG)),
+    "walk.interventional_classes": lambda: (
+        tree(BIG),
+        *AGAINST[:-1],
+        zeros(BIG, i32),
+        zeros((1, 1, 2)),
+        values(BIG),
+    ),
     "walk.path_dependent": lambda: (tree(BIG // 16), paths(), *ROWS, values(BIG // 16)),
     "walk.path_dependent_sets": lambda: (tree(), paths(BIG), *ROWS, 1, ones(1, i64), 2, values(1)),
     "walk.predict": lambda: (tree(n_features=BIG // 32), *ROWS, zeros((1, 1))),

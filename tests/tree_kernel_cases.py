@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -135,6 +136,24 @@ def profile_trees(draw: st.DrawFn) -> Case:
     return Case((e.roots, e.feature, e.left, e.right, players, np.empty((e.n_trees, 4))))
 
 
+def games(rng: np.random.Generator, blocks: dict[str, Any], n_players: int) -> Bound:
+    """Groups of players, each with a game of its own, in which others are merged, with all laws of t."""
+    group = np.unique(rng.integers(0, 3, n_players), return_inverse=True)[1]
+    n_groups = int(group.max()) + 1
+    merged = np.tile(np.arange(n_players), (n_groups, 1))
+    kind = np.zeros((n_groups, n_players), dtype=np.int64)
+    for number in range(n_groups):
+        other = group != number
+        merged[number, other] = n_players + group[other]
+        kind[number, other] = 1 + group[other] % 2
+    laws = np.concatenate([np.zeros((n_groups, 1)), rng.integers(0, 3, (n_groups, 2))], axis=1)
+    block = np.repeat(np.arange(len(blocks["n_patterns"])), np.diff(blocks["leaf_start"]))
+    first = np.repeat(blocks["player_start"][block], np.diff(blocks["leaf_player_start"]))
+    owner = blocks["players"][first + blocks["leaf_players"]]
+    arrays = (owner, group, merged, kind, laws)
+    return Bound("tree_tables.Games", tuple(array.astype(np.int32) for array in arrays))
+
+
 @st.composite
 def fill(draw: st.DrawFn) -> Case:
     """Tables with any players in any columns: a player has its column in one table of its block or in none."""
@@ -165,6 +184,8 @@ def fill(draw: st.DrawFn) -> Case:
     bound = Bound("tree_tables.Blocks", (*leaves, coded.ensemble.values, *quadrature(SHAPLEY, 16)))
     layout = Bound("tree_tables.Layout", (table_block.astype(np.int32), table_offset, slots, order))
     out = np.full(sizes.sum(), 7, dtype=dtype), np.full((len(blocks["leaf_node"]), n_channels), 7.0)
+    structured = order == 1 and draw(st.booleans()) and bool(len(histograms))
+    out = *out, games(rng, blocks, int(players.max()) + 1) if structured else None
     arguments = (bound, layout, histograms, offset, 0, len(table_block), *out)
     return Case(arguments, *((1e-5, 1e-5) if dtype == np.float32 else (1e-11, 1e-9)))
 
@@ -206,6 +227,24 @@ def interventional(draw: st.DrawFn) -> Case:
     index = draw(st.sampled_from([*INDICES.values()]))
     by_row = draw(st.booleans())
     given = (codes, *row_range(rng, n_rows), background, weights, trees.moments(index), by_row, out)
+    return Case((bound(trees), *given), atol=1e-9)
+
+
+@st.composite
+def interventional_classes(draw: st.DrawFn) -> Case:
+    """Counts of players of several classes, with any weights."""
+    trees, coded, rng = draw(walks(12))
+    n_rows, n_background = draw(st.sampled_from([(1, 1), (3, 70), (30, 9), (2, 2100)]))
+    codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
+    kind = rng.integers(0, draw(st.integers(1, 3)), trees.n_players)
+    sizes = np.minimum(np.bincount(kind), trees.tree_players.max(initial=0))
+    steps = np.concatenate([[1], np.cumprod(sizes[:-1] + 1)])[kind].astype(np.int32)
+    n_counts = int(np.prod(sizes + 1))
+    weights = rng.dirichlet(np.ones(n_background))
+    out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))
+    pairs = rng.standard_normal((n_counts, n_counts, 2))
+    pairs[:, 0, 0] = pairs[0, :, 1] = 0  # nobody fails
+    given = (codes, *row_range(rng, n_rows), background, weights, steps, pairs, out)
     return Case((bound(trees), *given), atol=1e-9)
 
 
@@ -330,6 +369,7 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,
     "walk.interventional": interventional,
+    "walk.interventional_classes": interventional_classes,
     "walk.leaf_visits": leaf_visits,
     "walk.path_dependent": path_dependent,
     "walk.path_dependent_sets": path_dependent_sets,

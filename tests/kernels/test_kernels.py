@@ -283,7 +283,7 @@ def test_components_that_are_packed_in_parts() -> None:
     """Sixty components of forty players in double are more than is packed at a time."""
     rng = np.random.default_rng(0)
     rows, mixture = (rng.uniform(-0.7, 0.7, (n, 40, 2, 16)) for n in (17, 60))
-    rest = (rng.random(60), rng.random(3), rng.random(3), rng.standard_normal((2, 2, 16)))
+    rest = (rng.random(60), rng.random((3, 40)), rng.random(3), rng.standard_normal((2, 2, 16)))
     found = [np.ones((17, 40, 2)) for _ in range(2)]
     for module, out in zip((native.products, reference_of("products")), found, strict=True):
         module.components(rows, mixture, *rest, out)

@@ -26,7 +26,8 @@ from fouriershap._rows.frames import densified, is_sparse, unmask
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.indices import Index, find_index
+from fouriershap._shapley.indices import Index
+from fouriershap._shapley.players import players_and_index
 
 Floats = NDArray[np.float64]
 Function = Callable[[Any], Any]
@@ -154,6 +155,8 @@ def make_black_box(
     data: Any,
     categorical: Any,
     groups: Any,
+    coalitions: str,
+    causal_order: Any,
     weights: ArrayLike | None,
     index: str,
     random_state: int | None,
@@ -164,7 +167,6 @@ def make_black_box(
 ) -> BlackBox:
     """Check the arguments of `BlackBoxExplainer`, which explains them; the model is not asked."""
     count_jobs(n_jobs)
-    explained = find_index(index)
     function, output_names = as_function(predict)
     if is_sparse(background):  # the model is asked in the caller's type
         function = _asked_in(function, type(background))
@@ -172,9 +174,9 @@ def make_black_box(
     given = densified(unmask(data))
     more = None if given is None else against.like(given, "data")
     share = check_weights(weights, against.n_rows)
-    column_player, names = np.arange(len(against.names), dtype=np.int32), against.names
-    if groups is not None:
-        column_player, names = check_groups(groups, against.names)
+    (column_player, names), explained = players_and_index(
+        groups, coalitions, causal_order, index, lambda groups: check_groups(groups, against.names)
+    )
     encoding = encoding_of(against, more, column_player, names, categorical)
     store = open_store(answers, against.names)
     if store is not None:

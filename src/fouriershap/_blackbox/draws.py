@@ -183,9 +183,10 @@ def _inverse(gram: Floats) -> Floats:
 class Chains(_Kept):
     """Permutations with their reverses; values are the means of what players add."""
 
-    def __init__(self, n_players: int) -> None:
+    def __init__(self, n_players: int, index: Index = SHAPLEY) -> None:
         super().__init__(n_players)
-        self.orders: Ints = np.zeros((0, n_players), dtype=np.int64)
+        self._draw_places = index.places
+        self.places: Ints = np.zeros((0, 2, n_players), dtype=np.int64)
 
     @staticmethod
     def queries(n_players: int) -> int:
@@ -194,19 +195,18 @@ class Chains(_Kept):
 
     def draw(self, z: Ints, rng: np.random.Generator) -> Masks:
         self._new = z
-        new = rng.permuted(np.tile(np.arange(self.n_players), (len(z), 1)), axis=1)
-        self.orders = np.concatenate([self.orders, new])
+        new = self._draw_places(len(z), self.n_players, rng)
+        self.places = np.concatenate([self.places, new])
         return self._masks_of(new)
 
-    def _masks_of(self, orders: Ints) -> Masks:
-        place = orders.argsort(axis=1)
-        inside = np.arange(1, self.n_players)[None, :, None] > place[:, None, :]
-        return np.stack([inside, ~inside[:, ::-1]], axis=1).reshape(-1, self.n_players)
+    def _masks_of(self, places: Ints) -> Masks:
+        inside = np.arange(1, self.n_players)[:, None] > places[:, :, None, :]
+        return inside.reshape(-1, self.n_players)
 
     @property
     def masks(self) -> Masks:
         """All coalitions that were asked, in the order of the answers."""
-        return self._masks_of(self.orders)
+        return self._masks_of(self.places)
 
     def settle(self, control: Floats | None, ends: Ends) -> Settled:
         n, m = self.n_players, len(self)
@@ -216,9 +216,8 @@ class Chains(_Kept):
         )
         edges = (np.stack([each] * 2, axis=1)[:, :, None] for each in (first, last))
         added = np.diff(np.concatenate([next(edges), beyond, next(edges)], axis=2), axis=2)
-        place = self.orders.argsort(axis=1)[:, :, None]
-        forward = np.take_along_axis(added[:, 0], place, axis=1)
-        backward = np.take_along_axis(added[:, 1], n - 1 - place, axis=1)
+        forward = np.take_along_axis(added[:, 0], self.places[:, 0, :, None], axis=1)
+        backward = np.take_along_axis(added[:, 1], self.places[:, 1, :, None], axis=1)
         # Everybody's equal share of the sum is known for all background rows.
         found = (forward + backward) / 2 - ((last - first) / n)[:, None]
         mean = found.mean(axis=0)

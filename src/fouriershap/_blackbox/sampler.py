@@ -121,7 +121,9 @@ class Sampler:
         n_rows = len(game.rows)
         self._seeds = np.random.default_rng(seed).spawn(n_rows)
         self._decks = [Decks(game.weights) for _ in range(n_rows)]
-        self._rows = self._new_rows(Pairs, np.arange(n_rows))
+        by_order = bool(game.index.subgames) and game.n_players > 1
+        self._kind: type[Pairs] | type[Chains] = Chains if by_order else Pairs
+        self._rows = self._new_rows(self._kind, np.arange(n_rows))
         self.queries = np.zeros(n_rows, dtype=np.int64)
         self.seconds = 0.0  # of the queries, those of the stand-in included
         self._estimates: Estimates
@@ -129,10 +131,7 @@ class Sampler:
 
     def _new_rows(self, kind: type[Pairs] | type[Chains], which: Ints) -> dict[int, _Row]:
         n = self.game.n_players
-        made: Callable[[], Draws] = (
-            (lambda: Pairs(n, self.game.index)) if kind is Pairs else lambda: Chains(n)
-        )
-        return {int(i): _Row(made(), self._decks[i], self._seeds[i]) for i in which}
+        return {int(i): _Row(kind(n, self.game.index), self._decks[i], self._seeds[i]) for i in which}
 
     def _in_unit(self, stand_in: StandIn) -> StandIn:
         return StandIn(stand_in.game.over(self._unit), stand_in.values / self._unit)
@@ -142,9 +141,10 @@ class Sampler:
     def start(self) -> None:
         """Draw as many as show how much is needed; draw by chains if that needs less."""
         n, every = self.game.n_players, np.arange(len(self.game.rows))
-        self._draw(self._rows, dict.fromkeys(every.tolist(), max(_FIRST_PAIRS * n, 16)))
+        n_first = _FIRST_CHAINS if self._kind is Chains else max(_FIRST_PAIRS * n, 16)
+        self._draw(self._rows, dict.fromkeys(every.tolist(), n_first))
         self._settle()
-        if self.game.index.adds_up and n > 2:
+        if self._kind is Pairs and self.game.index.adds_up and n > 2:
             self._try_chains(every)
 
     def _try_chains(self, every: Ints) -> None:

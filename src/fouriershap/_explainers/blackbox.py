@@ -36,6 +36,8 @@ def black_box_parts(
     max_seconds: float | None = 600.0,
     categorical: Any = None,
     groups: Any = None,
+    coalitions: str = "whole",
+    causal_order: Any = None,
     weights: ArrayLike | None = None,
     index: str = "shapley",
     random_state: int | None = None,
@@ -74,6 +76,8 @@ def black_box_parts(
         Categorical columns, in addition to those recognised by type.
     groups : mapping or sequence, optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    coalitions, causal_order
+        Owen values and asymmetric values, as for `TreeExplainer`.
     weights : array_like, optional
         A weight per background row.
     index : {"shapley", "banzhaf"}
@@ -117,6 +121,8 @@ def black_box_parts(
         data,
         categorical,
         groups,
+        coalitions,
+        causal_order,
         weights,
         index,
         random_state,

@@ -37,6 +37,7 @@ from fouriershap._rows.frames import Rows, as_rows, some_columns, unmask
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._shapley.engine import Engine, EngineInfo, Estimates, FidelityReport, Plan, Quality
 from fouriershap._shapley.engine import check_additivity as check_sums
+from fouriershap._shapley.indices import title
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 from fouriershap.analysis.cohorts import cohorts
 from fouriershap.analysis.dependence import partial_dependence
@@ -140,6 +141,7 @@ class Explainer:
         info = self.info
         facts = [self.kind if not self.model_name else f"{self.kind} of {self.model_name}"]
         facts += [] if self.engine.output.is_raw else [self.engine.output.name]
+        facts += [info.values] if info.values else []
         facts += [] if self.fitted is None else [repr(self.fitted)]
         background = "path-dependent" if info.is_path_dependent else "background in tables"
         if info.n_background is not None:
@@ -216,7 +218,7 @@ class Explainer:
     @property
     def info(self) -> EngineInfo:
         """Facts about the representation, its tables and its background."""
-        return self.engine.info
+        return replace(self.engine.info, values=title(self.engine.index))
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:

@@ -31,9 +31,9 @@ from fouriershap._explainers.parts import Parts, name_of, warn_of_compression
 from fouriershap._libraries import model_check, native_rows, warn_transformed_target
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
-from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import LOSSES, OUTPUTS, find_output
 from fouriershap._shapley.outputs.products import explain_products, load_products
+from fouriershap._shapley.players import players_and_index
 from fouriershap._shapley.products.engine import ProductSettings
 from fouriershap._waves.products import Products
 
@@ -49,6 +49,8 @@ def product_parts(
     output: str = "raw",
     feature_names: ArrayLike | None = None,
     groups: Any = None,
+    coalitions: str = "whole",
+    causal_order: Any = None,
     weights: ArrayLike | None = None,
     index: str = "shapley",
     compress_background: bool = True,
@@ -79,6 +81,8 @@ def product_parts(
         By default those of the model, else of the background, else "Feature 0", ...
     groups : mapping or sequence, or "input", optional
         Columns that act as one player, as for `TreeExplainer`; with "input" the input columns of a Pipeline.
+    coalitions, causal_order
+        Owen values and asymmetric values, as for `TreeExplainer`.
     weights : array_like, optional
         A weight per background row.
     index : {"shapley", "banzhaf"}
@@ -122,7 +126,6 @@ def product_parts(
     check_choice("output", output, tuple(name for name in OUTPUTS if name not in LOSSES))
     check = check_bool("check", check)
     compress_background = check_bool("compress_background", compress_background)
-    values_index = find_index(index)
     count_jobs(n_jobs)
     check_progress(progress)
     if background is None:
@@ -131,7 +134,13 @@ def product_parts(
     warn_transformed_target(reading, output)
     entered = enter_background(reading, background)
     rules, names = feature_names_of(feature_names, reading, entered)
-    players = find_players(groups, names, reading.preprocessing, entered.given)
+    players, values_index = players_and_index(
+        groups,
+        coalitions,
+        causal_order,
+        index,
+        lambda groups: find_players(groups, names, reading.preprocessing, entered.given),
+    )
     rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)
     share = check_weights(weights, len(rows))
     asks = model_check(reading) if check else None

@@ -27,6 +27,7 @@ from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.jax import VERSIONS, prepare
+from fouriershap._shapley.players import players_and_index
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, make_engine
 from fouriershap._shapley.verify import verify_owners, verify_players
 
@@ -40,6 +41,8 @@ def spectrum_parts(
     *,
     feature_names: ArrayLike | None = None,
     groups: Any = None,
+    coalitions: str = "whole",
+    causal_order: Any = None,
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
     index: str = "shapley",
@@ -60,6 +63,8 @@ def spectrum_parts(
         By default those of the background, else "Feature 0", ...
     groups : mapping or sequence, optional
         Bits that act as one player: ``{"name": [columns]}`` or one group name per column.
+    coalitions, causal_order
+        Owen values and asymmetric values, as for `TreeExplainer`.
     weights : array_like, shape (n_background,), optional
         Weights of the background rows; None for equal ones.
     memory : float, optional
@@ -98,6 +103,11 @@ def spectrum_parts(
     check_choice("strategy", strategy, _STRATEGIES)
     check_progress(progress)
     by_tables = strategy == "tables"
+    if not by_tables and (coalitions != "whole" or causal_order is not None):
+        raise InputError(
+            f"strategy={truncated_repr(strategy)} has SHAP values only; leave it out with coalitions='owen' or "
+            "causal_order=."
+        )
     if not by_tables and not find_index(index).adds_up:
         raise InputError(
             f"strategy={truncated_repr(strategy)} has no index {truncated_repr(index)}; use strategy='tables'."
@@ -105,17 +115,19 @@ def spectrum_parts(
     count_jobs(n_jobs)
     background = densified(unmask(background))
     names = _names(feature_names, background, spectrum.n_bits)
-    player, player_names = check_groups(groups, names)
+    (player, player_names), values_index = players_and_index(
+        groups, coalitions, causal_order, index, lambda groups: check_groups(groups, names)
+    )
     options: dict[str, Any] = {"players": player, "weights": weights, "memory": memory}
     if by_tables:
         check_device(device, precision)
-        tables = make_engine(spectrum, background, index=index, **options)
+        tables = make_engine(spectrum, background, index=values_index, **options)
         engine: Engine = tables if device == "cpu" else tables.to(device, precision)
     else:
         version = prepare(spectrum, background, strategy=strategy, precision=precision, **options)
         from fouriershap._shapley.jax.engine import VersionEngine  # it imports JAX
 
-        engine = VersionEngine(make_engine(spectrum, background, index=index, **options), version)
+        engine = VersionEngine(make_engine(spectrum, background, index=values_index, **options), version)
     inputs = InputAdapter(BitEncoder(names), names, player, player_names)
     return Parts(KIND, inputs, engine, n_jobs=n_jobs, progress=progress, model_name=name_of(spectrum))
 

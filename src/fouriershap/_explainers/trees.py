@@ -43,9 +43,9 @@ from fouriershap._libraries import (
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import find_output
 from fouriershap._shapley.outputs.transformed import load_output, make_output
+from fouriershap._shapley.players import players_and_index
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model, tables_type
 from fouriershap._trees.covers import recounted
@@ -67,6 +67,8 @@ def tree_parts(
     tree_limit: int | None = None,
     feature_names: ArrayLike | None = None,
     groups: Any = None,
+    coalitions: str = "whole",
+    causal_order: Any = None,
     weights: ArrayLike | None = None,
     index: str = "shapley",
     precision: str = "single",
@@ -109,6 +111,13 @@ def tree_parts(
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column. A Pipeline is explained
         in the features that enter its final model; with "input" in its own input columns, so that the one-hot
         columns of an input column are one player.
+    coalitions : {"whole", "owen"}
+        "whole": a group of ``groups`` is one player. "owen": its columns get values of their own, the Owen values,
+        which add up to the value of the group; groups may hold groups, ``{"name": {"name": [columns]}}`` (Winter
+        values). See ``docs/owen-and-asymmetric.md``.
+    causal_order : list of lists, optional
+        All players, causes first: ``[["age", "sex"], ["income"]]``. Values are then asymmetric Shapley values, the
+        mean over orders in which every player of a list comes before those of later lists.
     weights : array_like, optional
         A weight per background row.
     index : {"shapley", "banzhaf"}
@@ -167,7 +176,7 @@ def tree_parts(
     check_choice("precision", precision, _PRECISIONS)
     check_choice("strategy", strategy, _STRATEGIES)
     check, exact = check_bool("check", check), check_bool("exact", exact)
-    budget, values_index = check_memory(memory), find_index(index)
+    budget = check_memory(memory)
     count_jobs(n_jobs)
     check_progress(progress)
     whole = read_or_refuse(model, trees=True)
@@ -180,7 +189,13 @@ def tree_parts(
     entered = enter_background(whole, background)
     _check_unknown_features(feature_perturbation, entered, reading)
     rules, names = feature_names_of(feature_names, reading, entered)
-    players = find_players(groups, names, reading.preprocessing, entered.given)
+    players, values_index = players_and_index(
+        groups,
+        coalitions,
+        causal_order,
+        index,
+        lambda groups: find_players(groups, names, reading.preprocessing, entered.given),
+    )
     rows = share = None
     if entered.rows is not None:
         rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)

@@ -16,16 +16,16 @@ static Factors<T> factors_of(const char* name, const Terms<T>& factors) {
 
 template <class T>
 static void add_components(Terms<T> rows, Terms<T> mixture, Exactly<const T, 1> weights,
-                           Exactly<const T, 1> points, Exactly<const T, 1> point_weights,
+                           Exactly<const T, 2> points, Exactly<const T, 1> point_weights,
                            Exactly<const T, 3> coefficients, Out<double, 3> out) {
   const Factors<T> mine = factors_of("rows", rows), others = factors_of("mixture", mixture);
   const int64_t n_outputs = length(coefficients);
   check_shape("mixture", mixture, {others.n_rows, mine.n_players, 2, mine.n_terms});
   check_shape("weights", weights, {others.n_rows});
-  check_shape("point_weights", point_weights, {length(points)});
+  check_shape("points", points, {length(point_weights), mine.n_players});
   check_shape("coefficients", coefficients, {n_outputs, 2, mine.n_terms});
   check_shape("out", out, {mine.n_rows, mine.n_players, n_outputs});
-  components<T>(mine, others, view(weights), {view(points), view(point_weights)}, coefficients.data(),
+  components<T>(mine, others, view(weights), {view(points).flat(), view(point_weights)}, coefficients.data(),
                 n_outputs, out.data());
 }
 

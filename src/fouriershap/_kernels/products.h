@@ -15,7 +15,7 @@ struct Factors {
 
 template <class T>
 struct Quadrature {
-  Span<const T> points;  // in [0, 1]
+  Span<const T> points;  // in [0, 1], (n_points, n_players)
   Span<const T> weights;
 };
 
@@ -60,7 +60,7 @@ void pack(const T* row, int64_t n_players, int64_t n_terms, Complex<T>* out) {
       out[j * kTogether + v] = at(row + 2 * j * n_terms + v * Vec<T>::lanes, n_terms);
 }
 
-// sums[j] += weight * (x_j - a_j) * sum over N nodes of their weight * prod_{k != j} (a_k + t (x_k - a_k)),
+// sums[j] += weight * (x_j - a_j) * sum over N nodes of their weight * prod_{k != j} (a_k + t_k (x_k - a_k)),
 // by products from both ends; `before` holds those of the players before.
 template <class T, int N>
 void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n_players, T weight,
@@ -74,7 +74,7 @@ void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n
       const Complex<T> x = row[j * kTogether + v], a = component[j * kTogether + v];
       const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       for (int q = 0; q < N; ++q) {
-        const Complex<T> factor = {a.real + points[q] * d.real, a.imag + points[q] * d.imag};
+        const Complex<T> factor = {a.real + points[q * n_players + j] * d.real, a.imag + points[q * n_players + j] * d.imag};
         before[(j * kTogether + v) * N + q] = product[q][v];
         product[q][v] = product[q][v] * factor;
       }
@@ -87,7 +87,7 @@ void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n
       const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       Complex<T> others = {};
       for (int q = 0; q < N; ++q) {
-        const Complex<T> factor = {a.real + points[q] * d.real, a.imag + points[q] * d.imag};
+        const Complex<T> factor = {a.real + points[q * n_players + j] * d.real, a.imag + points[q * n_players + j] * d.imag};
         const Complex<T> ahead = before[(j * kTogether + v) * N + q], after = product[q][v];
         others.real += ahead.real * after.real;
         others.real -= ahead.imag * after.imag;
@@ -107,10 +107,12 @@ template <class T>
 inline void add_nodes(const Complex<T>* row, const Complex<T>* component, int64_t n_players, T weight,
                       const Quadrature<T>& nodes, Complex<T>* before, Complex<T>* sums) {
   int64_t q = 0;
-  for (; q + 2 <= nodes.points.size; q += 2)
-    add_component<T, 2>(row, component, n_players, weight, nodes.points + q, nodes.weights + q, before, sums);
-  if (q < nodes.points.size)
-    add_component<T, 1>(row, component, n_players, weight, nodes.points + q, nodes.weights + q, before, sums);
+  for (; q + 2 <= nodes.weights.size; q += 2)
+    add_component<T, 2>(row, component, n_players, weight, nodes.points + q * n_players, nodes.weights + q, before,
+                        sums);
+  if (q < nodes.weights.size)
+    add_component<T, 1>(row, component, n_players, weight, nodes.points + q * n_players, nodes.weights + q, before,
+                        sums);
 }
 
 // out (n_players, n_outputs) += real part of conj(coefficient) * sum, over one block of terms.

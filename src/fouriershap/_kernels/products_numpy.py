@@ -41,13 +41,13 @@ def components(
     """Add the values of rows against a mixture of products.
 
     Player j of a row with factors x gets the real part of the sum over terms, components a and points t of
-    ``coefficient * weight * point_weight * (x_j - a_j) * prod_{k != j} (t x_k + (1 - t) a_k)``.
+    ``coefficient * weight * point_weight * (x_j - a_j) * prod_{k != j} (t_k x_k + (1 - t_k) a_k)``.
 
     Parameters
     ----------
     rows, mixture : factors, float32 or float64
     weights : (n_components,), of the same type
-    points, point_weights : (n_points,), of the same type
+    points, point_weights : (n_points, n_players), (n_points,), of the same type
     coefficients : (n_outputs, 2, n_terms), of the same type
         Real parts, and imaginary ones negated.
     out : (n_rows, n_players, n_outputs) float64
@@ -58,7 +58,7 @@ def components(
         for component, weight in zip(a, weights, strict=True):
             distance = mine - component
             for t, share in zip(points, point_weights, strict=True):
-                each = distance * _others(component + t * distance)
+                each = distance * _others(component + t[:, None] * distance)
                 out[r] += (weight * share * (each @ w.T)).real
 
 

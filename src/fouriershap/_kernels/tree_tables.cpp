@@ -2,9 +2,11 @@
 #include "tree_tables.h"
 
 #include <cassert>
+#include <optional>
 
 #include "scratch.h"
 #include "simd.h"
+#include "tree_tables_games.h"
 
 namespace fouriershap {
 
@@ -208,6 +210,7 @@ struct Filler {
   const PatternShares& background;
   Span<T> values;
   Matrix<double> reached;
+  const TreeGames* games;
   const int64_t n_channels = background.n_channels();
   int64_t most_patterns = 1, most_subsets = 1;
   AlignedScratch<uint32_t> masks{};  // of the held leaf: which players fail, by pattern
@@ -217,6 +220,7 @@ struct Filler {
   AlignedScratch<double> z{};      // `subset_sums`,
   AlignedScratch<double> found{};  // and `integrals` of each channel
   int64_t held_leaf = -1;          // a block of one leaf may have many tables
+  std::optional<LeafGames> by_games{};
 
   void allocate(int64_t first, int64_t last) {
     for (int64_t t = first; t < last; ++t) {
@@ -231,6 +235,7 @@ struct Filler {
     c.resize(n_channels * most_subsets);
     z.resize(most_subsets * kMostNodes);
     found.resize(n_channels * most_subsets * 4);
+    if (games) by_games.emplace(blocks, *games, most_subsets);
   }
 
   // Prepares a leaf for all tables that contain it.
@@ -251,6 +256,7 @@ struct Filler {
       }
       for (int64_t k = 0; k < n_channels; ++k) {
         reached[leaf][k] = c[k * size];
+        if (games) continue;
         subset_sums(c + k * size, u, q, z);
         if (tables.order == 1) integrals(z, u, q, found + k * size * 4);
       }
@@ -275,6 +281,8 @@ struct Filler {
     for (int64_t k = 0; k < n_channels; ++k) {
       if (!background.shares.rows)
         path_dependent(blocks.leaf_ratio + first_player, u, q, tables.order, column, phi);
+      else if (games)
+        by_games->add(games->leaf_owner + first_player, u, c + (k << u), column, phi);
       else if (tables.order == 1)
         interventional(found + k * (int64_t{4} << u), u, column, phi);
       else
@@ -309,15 +317,15 @@ struct Filler {
 
 template <class T>
 void fill(const TreeBlocks& blocks, const TreeLayout& layout, const PatternShares& background, int64_t first,
-          int64_t last, Span<T> values, Matrix<double> reached) {
-  Filler<T> filler{blocks, layout, background, values, reached};
+          int64_t last, Span<T> values, Matrix<double> reached, const TreeGames* games) {
+  Filler<T> filler{blocks, layout, background, values, reached, games};
   filler.allocate(first, last);
   for (int64_t t = first; t < last; ++t) filler.fill(t);
 }
 
 template void fill(const TreeBlocks&, const TreeLayout&, const PatternShares&, int64_t, int64_t, Span<float>,
-                   Matrix<double>);
+                   Matrix<double>, const TreeGames*);
 template void fill(const TreeBlocks&, const TreeLayout&, const PatternShares&, int64_t, int64_t, Span<double>,
-                   Matrix<double>);
+                   Matrix<double>, const TreeGames*);
 
 }  // namespace fouriershap

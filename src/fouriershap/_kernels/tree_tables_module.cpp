@@ -60,10 +60,39 @@ class BoundLayout : Owner, public TreeLayout {
   }
 };
 
+class BoundGames : Owner, public TreeGames {
+ public:
+  BoundGames(In<int32_t, 1> owner, In<int32_t, 1> game, In<int32_t, 2> unit, In<int32_t, 2> unit_class,
+             In<int32_t, 2> class_laws)
+      : TreeGames{keep(owner), keep(game), keep(unit), keep(unit_class), keep(class_laws)} {
+    check_length("kind", kind.rows, merged.rows);
+    check_length("laws", laws.rows, merged.rows);
+    check_length("merged.shape[1]", merged.columns, game_of.size);
+    check_length("kind.shape[1]", kind.columns, game_of.size);
+    check_range("leaf_owner", leaf_owner, 0, game_of.size);
+    check_range("game_of", game_of, 0, merged.rows);
+    check_range("kind", kind.flat(), 0, laws.columns);
+    check_range("laws", laws.flat(), kUniform, kNever + 1);
+    for (int64_t player = 0; player < game_of.size; ++player)
+      check(kind[game_of[player]][player] == 0, "`kind` of a player in its own game must be 0.");
+    for (int64_t game_row = 0; game_row < laws.rows; ++game_row)
+      check(laws[game_row][0] == kUniform, "`laws` of class 0 must be 0.");
+  }
+
+  const TreeGames* of(const TreeBlocks& blocks, int64_t order) const {
+    check_length("leaf_owner", leaf_owner.size, blocks.leaf_players.size);
+    check(order == 1, "`order` must be 1 for games.");
+    check_at_least("nodes_start", blocks.nodes_start.size, kMostPlayers + 2);
+    for (int64_t n = 1; n <= kMostPlayers / 2; ++n)
+      check_at_least("nodes", blocks.nodes_start[2 * n] - blocks.nodes_start[2 * n - 1], 2 * n);
+    return this;
+  }
+};
+
 template <class T>
 static void fill_tables(const BoundTreeBlocks& blocks, const BoundLayout& layout, In<double, 2> histograms,
                         In<int64_t, 1> histogram_offset, int64_t first_table, int64_t last_table,
-                        Out<T, 1> values, Out<double, 2> reached) {
+                        Out<T, 1> values, Out<double, 2> reached, const BoundGames* games) {
   const PatternShares background = {view(histograms), view(histogram_offset)};
   check_slice("tables", first_table, last_table, layout.block.size);
   check_length("reached", length(reached), blocks.leaf_node.size);
@@ -86,7 +115,8 @@ static void fill_tables(const BoundTreeBlocks& blocks, const BoundLayout& layout
     check_at_least("table_slots.shape[1]", layout.slots.columns,
                    layout.order == 1 ? most : most * (most - 1) / 2);
   }
-  fill<T>(blocks, layout, background, first_table, last_table, view(values), view(reached));
+  fill<T>(blocks, layout, background, first_table, last_table, view(values), view(reached),
+          games ? games->of(blocks, layout.order) : nullptr);
 }
 
 void bind_tree_tables(nb::module_& parent) {
@@ -97,8 +127,12 @@ void bind_tree_tables(nb::module_& parent) {
                     In<double, 2>, In<double, 1>, In<int64_t, 1>>());
   nb::class_<BoundLayout>(m, "Layout")
       .def(nb::init<In<int32_t, 1>, In<int64_t, 1>, In<int32_t, 2>, int64_t>());
-  m.def("fill", &fill_tables<float>, FreeGil());
-  m.def("fill", &fill_tables<double>, FreeGil());
+  nb::class_<BoundGames>(m, "Games")
+      .def(nb::init<In<int32_t, 1>, In<int32_t, 1>, In<int32_t, 2>, In<int32_t, 2>, In<int32_t, 2>>());
+  m.def("fill", &fill_tables<float>, FreeGil(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("fill", &fill_tables<double>, FreeGil(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }
 
 }  // namespace fouriershap

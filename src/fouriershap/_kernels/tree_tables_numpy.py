@@ -59,6 +59,28 @@ class Layout(NamedTuple):
     order: int
 
 
+class Games(NamedTuple):
+    """Games of a structured index (see `fouriershap._shapley.structure.Subgame`).
+
+    Attributes
+    ----------
+    leaf_owner : int32
+        As ``leaf_players``, among all players.
+    game_of : (n_players,) int32
+        Game that gives a player its value.
+    merged, kind : (n_games, n_players) int32
+        Player of the merged game that a player belongs to, and the class of that.
+    laws : (n_games, n_classes) int32
+        Law of the t of each class: 0 for uniform, 1 for t = 1, 2 for t = 0.
+    """
+
+    leaf_owner: NDArray[np.int32]
+    game_of: NDArray[np.int32]
+    merged: NDArray[np.int32]
+    kind: NDArray[np.int32]
+    laws: NDArray[np.int32]
+
+
 def fill(
     blocks: Blocks,
     layout: Layout,
@@ -68,6 +90,7 @@ def fill(
     last_table: int,
     values: NDArray[Any],
     reached: NDArray[np.float64],
+    games: Games | None,
 ) -> None:
     """Fill the tables of tree blocks.
 
@@ -86,6 +109,9 @@ def fill(
     values : float32 or float64, written
     reached : (n_leaves, n_channels) float64, written
         Share of the background that reaches each leaf.
+    games : Games, optional
+        Of a structured index: in each of them, players of the merged game take the places of players, those of a
+        class have a t of their own, and the integral is over all t. ``nodes`` are those for uniform t.
     """
     table_block, table_offset, table_slots, order = layout
     block_patterns, feature_start, feature_states, leaf_start, leaf_node = blocks[:5]
@@ -112,7 +138,11 @@ def fill(
                 c = np.zeros((1 << u, n_channels))
                 np.add.at(c, masks, histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]])
                 reached[leaf] = c[0]
-                phi = np.stack([_interventional(each, u, chosen, t_nodes, weights) for each in c.T])
+                if games is None:
+                    phi = np.stack([_interventional(each, u, chosen, t_nodes, weights) for each in c.T])
+                else:
+                    owner, rules = games.leaf_owner[mine], (nodes, nodes_start)
+                    phi = np.stack([_by_games(each, owner, games, *rules) for each in c.T])
             else:
                 reached[leaf] = leaf_ratio[mine].prod()
                 phi = _path_dependent(leaf_ratio[mine], chosen, t_nodes, weights)[None]
@@ -157,6 +187,44 @@ def _interventional(
                     part += (-1) ** r * z[held]
             power = (1 - t) ** (n_failed - len(fails)) / t ** len(passes)
             phi[failed, k] = (-1) ** len(fails) * (weights * power * part).sum()
+    return phi
+
+
+def _by_games(
+    c: NDArray[np.float64],
+    owner: NDArray[np.int32],
+    games: Games,
+    nodes: NDArray[np.float64],
+    nodes_start: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return phi (2^u, u): by the players that the row fails, for each player."""
+    u = len(owner)
+    failing = np.arange(1 << u)[:, None] >> np.arange(u) & 1 == 1
+    phi = np.zeros((1 << u, u))
+    for j in range(u):
+        game = games.game_of[owner[j]]
+        units, unit = np.unique(games.merged[game][owner], return_inverse=True)
+        kind = np.zeros(len(units), dtype=np.int64)
+        kind[unit] = games.kind[game][owner]
+        fails = np.zeros((1 << u, len(units)), dtype=bool)
+        for k in range(u):
+            fails[:, unit[k]] |= failing[:, k]
+        points: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+        for number in np.unique(kind):
+            law, n = games.laws[game, number], int((kind == number).sum()) // 2 + 1
+            rule = nodes[nodes_start[2 * n - 1] : nodes_start[2 * n]].reshape(2, -1)
+            fixed = np.array([float(law == 1)]), np.ones(1)
+            points.append((rule[0], rule[1]) if law == 0 else fixed)
+        t = np.meshgrid(*(each[0] for each in points), indexing="ij")
+        weight = np.prod(np.meshgrid(*(each[1] for each in points), indexing="ij"), axis=0).reshape(-1)
+        t_unit = np.stack(t)[np.unique(kind, return_inverse=True)[1]].reshape(len(units), -1)
+        others = np.arange(len(units)) != unit[j]
+        for row in range(1 << u):
+            alive = ~(fails & fails[row]).any(axis=1)
+            factors = np.where(fails[:, :, None], t_unit, np.where(fails[row][:, None], 1 - t_unit, 1.0))
+            worth = factors[:, others].prod(axis=1) @ weight * c * alive
+            sign = fails[:, unit[j]] * 1.0 - fails[row, unit[j]]
+            phi[row, j] = (worth * sign).sum()
     return phi
 
 

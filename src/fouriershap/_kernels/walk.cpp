@@ -24,6 +24,24 @@ class BoundPaths : Owner, public WalkPaths {
   }
 };
 
+// No sum of steps on a path is beyond the counts: it is at most that of as many players of each step as there
+// are, or as a path has.
+static WalkClasses classes_of(const BoundTrees& trees, const In<int32_t, 1>& steps, const In<double, 3>& pairs) {
+  const int64_t n_counts = length(pairs);
+  check_shape("pairs", pairs, {n_counts, n_counts, 2});
+  check_length("steps", length(steps), trees.n_players);
+  check_range("steps", view(steps), 0, INT32_MAX);
+  std::vector<int32_t> sorted(view(steps).begin(), view(steps).end());
+  std::sort(sorted.begin(), sorted.end());
+  int64_t most = 0, alike = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    alike = i && sorted[i] == sorted[i - 1] ? alike + 1 : 1;
+    if (alike <= trees.most_players) most += sorted[i];
+  }
+  check(most < n_counts, "`pairs` has no weights for the largest sums of `steps`.");
+  return {view(steps), pairs.data(), n_counts};
+}
+
 void bind_walk(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("walk", "SHAP values of trees without tables.");
   nb::class_<BoundTrees>(m, "Trees")
@@ -45,6 +63,16 @@ void bind_walk(nb::module_& parent) {
         check_length("weights", length(weights), length(background, 1));
         interventional(trees, trees.rows(codes, first, last), trees.background(background, weights),
                        trees.moments(moments), by_row, trees.out(out, last, trees.n_players));
+      },
+      FreeGil());
+  m.def(
+      "interventional_classes",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> background, In<double, 1> weights, In<int32_t, 1> steps, In<double, 3> pairs,
+         Out<double, 3> out) {
+        check_length("weights", length(weights), length(background, 1));
+        interventional_classes(trees, trees.rows(codes, first, last), trees.background(background, weights),
+                               classes_of(trees, steps, pairs), trees.out(out, last, trees.n_players));
       },
       FreeGil());
   m.def(

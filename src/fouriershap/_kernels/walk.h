@@ -55,6 +55,14 @@ struct WalkBackground : WalkRows {
 // Integral of t^p (1-t)^q by p and q, up to the most players on a path.
 using Moments = Matrix<const double>;
 
+// Players of several classes: what each adds to the count of those that a row, or a background row, fails, and
+// the weights (n_counts, n_counts, 2) by the counts of both.
+struct WalkClasses {
+  Span<const int32_t> steps;
+  const double* pairs;
+  int64_t n_counts;
+};
+
 // Path-dependent values. ratio: (n_nodes,) cover of a node over its parent's. Tree t integrates over
 // n_points[t] (a multiple of 4) points in (0, 1), which start at point_start[t].
 struct WalkPaths {

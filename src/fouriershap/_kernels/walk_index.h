@@ -175,21 +175,37 @@ struct Index {
 // Weights of a leaf: z players that the row fails, c that the background row fails, disjoint sets. With
 // moments[p][q] the integral of t^p (1-t)^q, pair(z, c)[0] = moments[c-1][z] is the share of a player that
 // the background fails (0 if c = 0), pair(z, c)[1] = moments[c][z-1] of one that the row fails (0 if z = 0).
+// With classes of players, z and c are sums of their `steps`, and all pairs are given.
 struct Weights {
-  Scratch<double> data;
+  Scratch<int32_t> steps;  // (n_players,) what a player adds to z or c: 1
+  const double* pairs = nullptr;
   int64_t stride = 0;  // in pairs
 
-  void allocate(int64_t most_players, const Moments& moments) {
-    assert(most_players < moments.rows);
-    stride = most_players + 1;
+  void allocate(const WalkTrees& trees, const Moments& moments) {
+    assert(trees.most_players < moments.rows);
+    stride = trees.most_players + 1;
     data.resize(2 * stride * stride);
     for (int64_t z = 0; z < stride; ++z)
       for (int64_t c = 0; c < stride; ++c) {
         data[2 * (z * stride + c)] = c ? moments[(c - 1)][z] : 0.0;
         data[2 * (z * stride + c) + 1] = z ? moments[c][z - 1] : 0.0;
       }
+    pairs = data;
+    steps.resize(trees.n_players);
+    for (int64_t p = 0; p < trees.n_players; ++p) steps[p] = 1;
   }
-  const double* row(int64_t z) const { return data + 2 * z * stride; }
+
+  void allocate(const WalkTrees& trees, const WalkClasses& classes) {
+    pairs = classes.pairs;
+    stride = classes.n_counts;
+    steps.resize(trees.n_players);
+    for (int64_t p = 0; p < trees.n_players; ++p) steps[p] = classes.steps[p];
+  }
+
+  const double* row(int64_t z) const { return pairs + 2 * z * stride; }
+
+ private:
+  Scratch<double> data;
 };
 
 inline int64_t most_of(Span<const int32_t> values) {

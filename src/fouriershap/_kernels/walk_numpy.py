@@ -160,6 +160,36 @@ def interventional(
         out[first_row:last_row, leaf.players, leaf.columns] += share[:, :, None] * leaf.values
 
 
+def interventional_classes(
+    trees: Trees,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    background: Codes,
+    weights: Floats,
+    steps: NDArray[np.int32],
+    pairs: Floats,
+    out: Floats,
+) -> None:
+    """Add interventional values whose weights depend on how many players of each of several classes take part.
+
+    Parameters
+    ----------
+    steps : (n_players,) int32
+        What each player adds to the counts of those that a row, or a background row, fails.
+    pairs : (n_counts, n_counts, 2) float64
+        By the counts of the row and of the background row: the share of a player that the background row fails, and
+        minus that of one that the row fails. Sums of steps on a path, and of all that could be there, are below
+        ``n_counts``.
+    """
+    for leaf in meetings(trees, codes[:, first_row:last_row], background, weights):
+        step = steps[leaf.players]
+        gain, loss = np.moveaxis(pairs[(leaf.row_fails @ step)[:, None], leaf.other_fails @ step], 2, 0)
+        share = (leaf.alive * gain) @ leaf.other_fails
+        share -= (leaf.alive * loss).sum(axis=1)[:, None] * leaf.row_fails
+        out[first_row:last_row, leaf.players, leaf.columns] += share[:, :, None] * leaf.values
+
+
 class Meeting(NamedTuple):
     """A leaf, and the rows and background rows with hybrids that reach it."""
 

@@ -33,6 +33,7 @@ class RowWalk {
   RowWalk(const WalkTrees& the_trees, const WalkBackground& the_background, const Weights& leaf_weights,
           const WalkValues& values)
       : trees(the_trees),
+        steps(leaf_weights.steps),
         nodes(the_trees.nodes),
         background(the_background),
         weights(leaf_weights),
@@ -73,7 +74,7 @@ class RowWalk {
   // A node, and the background rows whose hybrids with the row reach it.
   struct Place {
     int32_t node;
-    int32_t n_row_fails;  // players that the row fails
+    int32_t n_row_fails;  // count of the players that the row fails
     int32_t* list;
     int64_t length;
   };
@@ -123,8 +124,9 @@ class RowWalk {
     const int64_t n_part = slot_of[player] < 0 ? split<false>(here, row_left) : split<true>(here, row_left);
     at.node = own;
     if (!n_part) return true;
+    const int32_t step = steps[player];
     Frame& frame = push();
-    frame = {{other, at.n_row_fails + 1, part, n_part}, free, player, kPartRow, slot_of[player] < 0};
+    frame = {{other, at.n_row_fails + step, part, n_part}, free, player, kPartRow, slot_of[player] < 0};
     free += n_part;
     if (frame.fresh) slot_of[player] = n_slots++;
     uint8_t* mine = failed + slot_of[player] * n;
@@ -133,7 +135,7 @@ class RowWalk {
     for (int64_t i = 0; i < n_part; ++i) {
       const int64_t b = part[i];
       mine[b] = 1;
-      ++n_failed[b];
+      n_failed[b] += step;
       for (int64_t o = 0; o < count(); ++o) gain[o] -= sums[b * count() + o];
     }
     return true;
@@ -195,10 +197,10 @@ class RowWalk {
   // Both children are leaves: walks both in one pass.
   template <bool REPEATED>
   void part_leaves(const Node& here, int32_t own, int32_t other, double* phi) {
-    const int32_t player = trees.players[here.feature()];
+    const int32_t player = trees.players[here.feature()], step = steps[player];
     const int32_t* codes = codes_of(here);
     const uint8_t* before = REPEATED ? failed + slot_of[player] * n : nullptr;
-    const double *mine = weights.row(at.n_row_fails), *others = weights.row(at.n_row_fails + 1);
+    const double *mine = weights.row(at.n_row_fails), *others = weights.row(at.n_row_fails + step);
     const double *own_value = outputs.of_leaf(own), *other_value = outputs.of_leaf(other);
     const int64_t left = here.left == own ? 0 : 1;
     double gained = 0.0, lost = 0.0, lost_other = 0.0;
@@ -208,7 +210,7 @@ class RowWalk {
         int64_t parts = goes_right(codes[b]) ^ left;
         if (REPEATED) parts &= before[b] ^ 1;
         const double weight = row_weight[b], parted = weight * static_cast<double>(parts);
-        const double* pair = mine + 2 * (n_failed[b] + parts);
+        const double* pair = mine + 2 * (n_failed[b] + parts * step);
         const double* other_pair = others + 2 * n_failed[b];
         const double gain = weight * pair[0], other_gain = parted * other_pair[0];
         gained += parted * pair[0];
@@ -273,7 +275,7 @@ class RowWalk {
     for (int64_t i = 0; i < at.length; ++i) {
       const int64_t b = at.list[i];
       mine[b] = 0;
-      --n_failed[b];
+      n_failed[b] -= steps[frame.player];
       for (int64_t o = 0; o < count(); ++o) gain[o] += sums[b * count() + o];
     }
     if (frame.fresh) {
@@ -284,6 +286,7 @@ class RowWalk {
   }
 
   const WalkTrees& trees;
+  const int32_t* steps;  // what each player adds to a count
   const Node* nodes;
   const WalkBackground& background;
   const Weights& weights;
@@ -299,7 +302,7 @@ class RowWalk {
   Scratch<uint8_t> row_fails;  // (n_players,)
   Scratch<int32_t> slot_of;    // (n_players,) of the players that some row fails on the way
   Scratch<uint8_t> failed;     // (slots, n)
-  Scratch<int32_t> n_failed;   // (n,) players that the background row fails
+  Scratch<int32_t> n_failed;   // (n,) count of the players that the background row fails
   Scratch<int32_t> lists;
   Scratch<Frame> frames;     // (depths,)
   Scratch<double> totals;    // (depths, 2 * outputs): gain, and sum of the first child

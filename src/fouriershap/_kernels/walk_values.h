@@ -20,7 +20,6 @@ struct Interventional {
   const WalkTrees& trees;
   const WalkRows& rows;
   const WalkBackground& background;
-  const Moments& moments;
   const WalkValues& values;
   Index background_index{trees}, row_index{trees};
   Weights leaf_weights{};
@@ -82,7 +81,6 @@ struct Interventional {
   }
 
   void run(bool all_row_by_row) {
-    leaf_weights.allocate(trees.most_players, moments);
     if (all_row_by_row) return run_row_by_row(true);
     bool any = false, all = true;
     for (int64_t t = 0; t < trees.n_trees(); ++t) {
@@ -98,7 +96,17 @@ struct Interventional {
 // the background, or, `by_row`, once per row.
 void interventional(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
                     const Moments& moments, bool by_row, const WalkValues& values) {
-  Interventional{trees, rows, background, moments, values}.run(by_row);
+  Interventional job{trees, rows, background, values};
+  job.leaf_weights.allocate(trees, moments);
+  job.run(by_row);
+}
+
+// The same with players of several classes, once per row.
+void interventional_classes(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
+                            const WalkClasses& classes, const WalkValues& values) {
+  Interventional job{trees, rows, background, values};
+  job.leaf_weights.allocate(trees, classes);
+  job.run(true);
 }
 
 void path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,

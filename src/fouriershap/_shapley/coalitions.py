@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._shapley.indices import Index, InteractionIndex, moments, unanimity_share
+from fouriershap._shapley.indices import Index, InteractionIndex, class_moments, moments, unanimity_share
 from fouriershap._shapley.sets import Keys, QuickInteractions, key_sets
 
 Floats = NDArray[np.float64]
@@ -43,26 +42,36 @@ def coalition_weights(coalitions: NDArray[np.bool_], index: Index) -> Floats:
 
     The weights are (n_players, n_coalitions).
     """
+    n_players = coalitions.shape[1]
+    if not index.subgames:
+        return _weights(coalitions, moments(index, n_players))
+    out = np.zeros(coalitions.T.shape)
+    for game in index.subgames:
+        members = np.eye(game.n_merged, dtype=np.int64)[game.merged]  # (n_players, n_merged)
+        count = coalitions @ members
+        joined = count == members.sum(axis=0)
+        chance = (joined | (count == 0)).all(axis=1).astype(np.float64)  # of the other classes
+        for number, law in enumerate(game.laws[1:], start=1):
+            mine = joined[:, game.kind == number]
+            n = mine.sum(axis=1)
+            chance *= class_moments(law, mine.shape[1])[n, mine.shape[1] - n]
+        mine = joined[:, game.kind == 0]
+        out[game.own] = _weights(mine, class_moments(game.laws[0], mine.shape[1]))[: len(game.own)] * chance
+    return out
+
+
+def _weights(coalitions: NDArray[np.bool_], by_size: Floats) -> Floats:
+    """Return the weights (n_players, n_coalitions) of players who join with one t, whose moments are ``by_size``."""
     size, n_players = coalitions.sum(axis=1), coalitions.shape[1]
-    if index.adds_up:
-        chance = np.array([1 / (n_players * comb(n_players - 1, k)) for k in range(n_players)])
-    else:
-        chance = np.full(n_players, 0.5 ** (n_players - 1))
-    joining, leaving = chance[np.maximum(size - 1, 0)], chance[np.minimum(size, n_players - 1)]
+    joining = by_size[np.maximum(size - 1, 0), n_players - np.maximum(size, 1)]
+    leaving = by_size[size, np.maximum(n_players - 1 - size, 0)]
     return np.asarray(np.where(coalitions.T, joining, -leaving))
 
 
 def values_of_game(v: Floats, n_players: int, index: Index) -> Floats:
     """Return the values (n_players, n_outputs) of a game (2^n_players, n_outputs)."""
-    coalitions = np.arange(1 << n_players)
-    size = np.bitwise_count(coalitions)
-    weight = moments(index, n_players)
-    out = np.empty((n_players, v.shape[1]))
-    for i in range(n_players):
-        without = coalitions[coalitions >> i & 1 == 0]
-        change = v[without | 1 << i] - v[without]
-        out[i] = weight[size[without], n_players - 1 - size[without]] @ change
-    return out
+    coalitions = np.arange(1 << n_players)[:, None] >> np.arange(n_players) & 1 == 1
+    return np.asarray(coalition_weights(coalitions, index) @ v)
 
 
 @dataclass(frozen=True, eq=False)

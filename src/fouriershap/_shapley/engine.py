@@ -156,6 +156,8 @@ class EngineInfo:
         See `Quality`; and the largest error of the sines that stand for ridges.
     parts : tuple of EngineInfo
         Of a sum.
+    values : str
+        "Owen values" or "asymmetric values"; "" where every order of players counts.
     """
 
     kind: str
@@ -177,6 +179,7 @@ class EngineInfo:
     background_error: float = 0.0
     expansion_error: float = 0.0
     parts: tuple[EngineInfo, ...] = ()
+    values: str = ""
 
     @property
     def degree_energy(self) -> Floats:

@@ -6,21 +6,38 @@ joins with probability t, so it is a distribution of t: uniform on [0, 1] for Sh
 
 An `InteractionIndex` gives values to sets of players. It is linear, so it is determined by its shares of the unanimity
 games "all of T are in": the set S within T gets ``share(order, |S|, |T|)``, every other set nothing.
+
+A structured index averages over fewer coalitions, those that respect groups or a chain: it is a list of `Subgame`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice
+from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.headers import require
+from fouriershap._shapley.structure import (
+    ALWAYS,
+    NEVER,
+    UNIFORM,
+    Subgame,
+    any_places,
+    chain_subgames,
+    group_subgames,
+    parse_structure,
+    places_within,
+)
 
 Floats = NDArray[np.float64]
 
@@ -120,6 +137,10 @@ class Index:
         Means of t^p (1 - t)^q, (most + 1, most + 1) by p and q.
     mean_power : callable
         Mean of (1 - 2 t)^exponent.
+    places : callable
+        Draw places of players in so many orders of so many players, with a generator; see `structure.any_places`.
+    subgames : tuple of Subgame
+        Of a structured index, whose other functions refuse; empty for others.
     """
 
     name: str
@@ -130,6 +151,8 @@ class Index:
     lobatto: Callable[[int], tuple[Floats, Floats, float]]
     monomials: Callable[[int], Floats]
     mean_power: Callable[[int], float]
+    places: Callable[[int, int, np.random.Generator], NDArray[np.int64]] = any_places
+    subgames: tuple[Subgame, ...] = ()
 
     def __repr__(self) -> str:
         return self.name
@@ -205,7 +228,18 @@ MAIN_EFFECT = Index(
 
 
 def _index_of(name: str) -> Index:
-    return MAIN_EFFECT if name == MAIN_EFFECT.name else INDICES[name]
+    return MAIN_EFFECT if name == MAIN_EFFECT.name else stored_index(name)
+
+
+OWEN, ASYMMETRIC = "owen", "asymmetric"
+_MOST_COUNTS = 1 << 13  # of players of several classes: their shares take a gigabyte
+_TITLES = {OWEN: "Owen values", ASYMMETRIC: "asymmetric values"}
+_SUBGAMES = {OWEN: group_subgames, ASYMMETRIC: chain_subgames}
+# Laws of t as indices: all others have joined, or none has.
+_FIXED = {
+    ALWAYS: lambda most: np.repeat(np.eye(1, most + 1), most + 1, axis=0),
+    NEVER: MAIN_EFFECT.monomials,
+}
 
 
 def find_index(name: str) -> Index:
@@ -257,6 +291,115 @@ def index_of_sets(index: InteractionIndex, order: int, size: int) -> Index:
             rule(exponent + 1)[1] @ (1 - 2 * rule(exponent + 1)[0]) ** exponent
         ),
     )
+
+
+def stored_index(name: str, n_players: int | None = None) -> Index:
+    """Return the index whose name a file or a pickle keeps, or raise `FileFormatError`."""
+    if not name.startswith(tuple(_SUBGAMES)):
+        require(name in INDICES, "its index is not known")
+        return INDICES[name]
+    index = _structured(name)
+    fits = n_players is None or len(index.subgames[0].merged) == n_players
+    require(fits, "its index is of other players")
+    return index
+
+
+@lru_cache(maxsize=64)
+def _structured(name: str) -> Index:
+    """Return the index whose name is "owen" or "asymmetric" and lists of lists of players."""
+    kind = next(kind for kind in _SUBGAMES if name.startswith(kind))
+    tree = parse_structure(name, kind)
+    require(tree is not None and bool(tree), "its index is not known")
+    assert tree is not None
+    require(
+        kind == OWEN or all(isinstance(group, list) and group for group in tree), "its index is not known"
+    )
+
+    def refuse(*_: object) -> Any:
+        raise InputError(
+            f"interactions are not defined for {_TITLES[kind]}. For those of SHAP values, leave out "
+            + ("coalitions='owen'." if kind == OWEN else "causal_order=.")
+        )
+
+    share = InteractionIndex(kind, refuse)
+    functions = (refuse,) * 5
+    subgames = tuple(_SUBGAMES[kind](tree))
+
+    def places(n_orders: int, _: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return places_within(tree, kind == ASYMMETRIC, n_orders, rng)
+
+    return Index(name, True, share, *functions, places, subgames)
+
+
+def structured_index(kind: str, tree: list[Any]) -> Index:
+    """Return the index of kind `OWEN` or `ASYMMETRIC` of players, lists of them, and so on."""
+    return _structured(kind + json.dumps(tree, separators=(",", ":")))
+
+
+def title(index: Index) -> str:
+    """Return what the values of an index are called."""
+    return next((text for kind, text in _TITLES.items() if index.name.startswith(kind)), "")
+
+
+def class_moments(law: int, most: int) -> Floats:
+    """Return the means of t^p (1 - t)^q by p and q, of a class of players whose t has this law."""
+    return moments(SHAPLEY, most) if law == UNIFORM else np.asarray(_FIXED[law](most))
+
+
+def count_shares(subgame: Subgame, most: int) -> tuple[NDArray[np.int32], Floats]:
+    """Return shares of products in which at most ``most`` players of the merged game take part.
+
+    The players that a row fails, and those that a background row fails, are each counted by a number: the sum of what
+    each player adds to it, (n_merged,). Shares are (z, c, 2) by the numbers of the row and of the background row: that
+    of a player whose value is wanted where the background row fails it, and minus that where the row does.
+    """
+    sizes = np.minimum(np.bincount(subgame.kind), most)
+    steps = np.append(np.cumprod(sizes[:0:-1] + 1)[::-1], 1)
+    if np.prod(sizes + 1.0) > _MOST_COUNTS:
+        raise CapacityError(
+            f"a path of these trees has {most} players in {len(sizes)} levels of groups, which is too many to count. "
+            "Give groups= with fewer levels."
+        )
+    first = np.zeros((2, sizes[0] + 1, sizes[0] + 1))
+    own = class_moments(UNIFORM, int(sizes[0]))
+    first[0, :, 1:] = own[:-1].T
+    first[1, 1:] = own[:, :-1].T
+    others = [class_moments(law, int(n)).T for law, n in zip(subgame.laws[1:], sizes[1:], strict=True)]
+    shares = np.stack([reduce(np.kron, others, each) for each in first], axis=2)
+    return steps[subgame.kind].astype(np.int32), np.ascontiguousarray(shares)
+
+
+def difference_shares(index: Index, players: NDArray[np.int32], differs: NDArray[np.bool_]) -> Floats:
+    """Return shares of a structured index in a character of +1 of these players, by who differs, (..., n_players)."""
+    out = np.zeros(differs.shape)
+    for game in index.subgames:
+        mine = np.isin(players, game.own)
+        if not mine.any():
+            continue
+        units, unit = np.unique(game.merged[players], return_inverse=True)
+        odd = differs.astype(np.int64) @ np.eye(len(units), dtype=np.int64)[unit] % 2
+        share = np.full(differs.shape[:-1], -2.0)
+        for number in np.unique(game.kind[units]):
+            m = odd[..., game.kind[units] == number].sum(axis=-1)
+            law, exponent = game.laws[number], np.arange(len(units) + 1) - (number == 0)
+            powers = {ALWAYS: (-1.0) ** exponent, NEVER: np.ones(len(exponent))}.get(
+                law, np.array([SHAPLEY.mean_power(abs(int(e))) for e in exponent])
+            )
+            share *= powers[m]
+        out[..., mine] = differs[..., mine] * share[..., None]
+    return out
+
+
+@lru_cache(maxsize=64)
+def grid(subgame: Subgame) -> tuple[Floats, Floats]:
+    """Return points (n_points, n_merged) and weights that integrate products over the players of a game exactly."""
+    t, weights = np.zeros((1, 0)), np.ones(1)
+    for number, (law, n) in enumerate(zip(subgame.laws, np.bincount(subgame.kind).tolist(), strict=True)):
+        fixed = np.array([float(law == ALWAYS)]), np.ones(1)
+        more, share = _gauss(n // 2 + 1 if number else (n + 1) // 2) if law == UNIFORM else fixed
+        t = np.concatenate([np.repeat(t, len(more), axis=0), np.tile(more, len(t))[:, None]], axis=1)
+        weights = np.outer(weights, share).reshape(-1)
+    return np.ascontiguousarray(t[:, subgame.kind]), weights
 
 
 @lru_cache(maxsize=64)

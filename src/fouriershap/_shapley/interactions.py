@@ -135,6 +135,7 @@ def strongest_sets(
     ``memory``: most bytes of the result.
     """
     check_keys(order, engine.n_players)
+    _refuse_structured(engine)
     sets = engine.interactions(index, order, None, min_order)
     numbers = len(rows) * len(sets.keys) * sets.n_outputs
     in_one = top_k is None or numbers <= _HELD_NUMBERS
@@ -159,7 +160,14 @@ def strongest_sets(
 
 
 def _pairs(engine: Engine, wanted: Keys | None) -> InteractionEngine:
+    _refuse_structured(engine)
     return engine.interactions(engine.index.interaction, 2, wanted, min_order=2)
+
+
+def _refuse_structured(engine: Engine) -> None:
+    """Raise `InputError` where the values are those of groups or chains of players, which have no interactions."""
+    if engine.index.subgames:
+        engine.index.interaction.share(2, 2, 2)
 
 
 def _warn_of_cost(sets: InteractionEngine, rows: NDArray[Any], passes: int, n_jobs: int) -> None:

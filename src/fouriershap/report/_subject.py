@@ -18,6 +18,7 @@ from fouriershap._base.messages import truncated_text
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.inputs import RulesEncoder
 from fouriershap._shapley.engine import EngineInfo, PageLookup
+from fouriershap._shapley.indices import title
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.report._content import WhatIf
 
@@ -88,6 +89,8 @@ def list_facts(
         found.append(("Terms", f"{info.n_terms:,}"))
     if not engine.output.is_raw:
         found.append(("Output", engine.output.name))
+    if title(engine.index):
+        found.append(("Values", title(engine.index)))
     found.append(("Features", f"{n_columns:,}{grouped}"))
     if fit is not None and fidelity is not None:
         found.append(("Queries", f"{fidelity.n_queries:,}"))
@@ -98,6 +101,12 @@ def list_facts(
         found.append(("Checksum of the explainer", explainer.checksum))
     libraries = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "written")
     return [*found, *more, ("Written", versions["written"]), ("Versions", libraries)]
+
+
+_ORDERS = {
+    "Owen values": "those that keep the features of a group together",
+    "asymmetric values": "those in which causes come before their effects",
+}
 
 
 def find_versions(explainer: ExplainerLike) -> dict[str, str]:
@@ -160,6 +169,9 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
     else:
         output = "raw output" if engine.output.is_raw else engine.output.name
         second = f"The prediction is the model's {output}: the expected value plus the SHAP values."
+    structured = title(engine.index)
+    if structured:
+        second += f" They are {structured}: of all orders of the features, {_ORDERS[structured]} count."
     return [*_SHAP_TEXTS, first, second, *([_LINK_TEXTS[link]] if link is not None and is_raw else [])]
 
 

@@ -259,7 +259,8 @@ class ConditionalEngine(WrappingEngine):
         places = [np.flatnonzero(sizes == s) for s in range(1, n)]
         weights = coalition_weights(self._coalitions, self.index)
         effect = [
-            np.sqrt((weights[:, at[0]] ** 2).sum()) * self.size_noise[s + 1] for s, at in enumerate(places)
+            np.sqrt((weights[:, at] ** 2).sum(axis=0).mean()) * self.size_noise[s + 1]
+            for s, at in enumerate(places)
         ]
         whole = sum(len(at) * each for at, each in zip(places, effect, strict=True))
         share = [_FIRST_DRAWS * each / max(whole, 1e-300) for each in effect]
@@ -350,7 +351,7 @@ def make_conditional(
 ) -> ConditionalEngine:
     """Fit a dependence to rows of codes, and a control to the outputs of rows that are drawn from it."""
     n = inner.n_players
-    if n > MOST_PLAYERS and not inner.index.adds_up:
+    if n > MOST_PLAYERS and (inner.index.subgames or not inner.index.adds_up):
         raise InputError(
             f"index={truncated_repr(inner.index.name)} takes all coalitions of conditional values, for up to "
             f"{MOST_PLAYERS} players, but there are {n}. Give groups= that leave fewer, or index='shapley'."

@@ -42,7 +42,7 @@ def _components(
     rows: Any, mixture: Any, weights: Any, points: Any, point_weights: Any, coefficients: Any
 ) -> Any:
     x = _complex(rows)
-    t, share = points[:, None, None, None], point_weights[:, None, None, None]
+    t, share = points[:, None, :, None], point_weights[:, None, None, None]
 
     def step(total: Any, part: Any) -> tuple[Any, None]:
         component, weight = part

@@ -37,6 +37,8 @@ class Task(NamedTuple):
         Raw outputs of the background.
     player : (n_features,)
     n_players : int
+    places : callable
+        Draws orders, see `Index.places`.
     tolerance : float
         Largest standard error, as a share of the row's largest value.
     least : float
@@ -50,6 +52,7 @@ class Task(NamedTuple):
     margins: Floats
     player: NDArray[np.int32]
     n_players: int
+    places: Callable[[int, int, np.random.Generator], NDArray[np.int64]]
     tolerance: float
     least: float
 
@@ -91,9 +94,8 @@ def _draw(
         deck = np.concatenate([rng.permutation(len(task.background)) for _ in range(n_decks)])[:n_draws]
     for first in range(0, n_draws, size):
         z = deck[first : first + size]
-        place = rng.random((len(z), n)).argsort(axis=1)
-        inside = np.arange(1, n)[:, None] > place[:, None, :]
-        inside = np.stack([inside, np.arange(1, n)[:, None] > (n - 1 - place)[:, None, :]], axis=1)
+        places = task.places(len(z), n, rng)
+        inside = np.arange(1, n)[:, None] > places[:, :, None, :]
         hybrids = np.where(inside[..., task.player], row, task.background[z][:, None, None])
         asked = task.raw(hybrids.reshape(-1, len(row))).reshape(len(z), 2, n - 1, len(margin))
         ends = np.broadcast_to(margin, (len(z), 2, 1, len(margin)))
@@ -101,8 +103,8 @@ def _draw(
         raw = np.concatenate([begins, asked, ends], axis=2)
         outputs = task.function(raw.reshape(-1, len(margin))).reshape(*raw.shape[:3], -1)
         steps = np.diff(np.concatenate([outputs, raw], axis=3), axis=2)
-        forward = np.take_along_axis(steps[:, 0], place[:, :, None], axis=1)
-        backward = np.take_along_axis(steps[:, 1], n - 1 - place[:, :, None], axis=1)
+        forward = np.take_along_axis(steps[:, 0], places[:, 0, :, None], axis=1)
+        backward = np.take_along_axis(steps[:, 1], places[:, 1, :, None], axis=1)
         parts.append((forward + backward) / 2 - steps[:, 0].sum(axis=1, keepdims=True) / n)
     return parts
 

@@ -387,7 +387,7 @@ class Sampled(ByDefinition):
         spread = np.sqrt(np.average((others - found) ** 2, axis=0, weights=background.weights))
         equal = background.weights is None or np.ptp(background.weights) == 0
         weights = None if equal else background.weights
-        given = (background.rows, weights, margins, self.inner.player, self.n_players)
+        given = (background.rows, weights, margins, self.inner.player, self.n_players, self.index.places)
         task = Task(ask, function, *given, _SAMPLED_TO, _LEAST * float(spread.max()))
         known = raw.shap_values(rows, n_jobs) if raw.quality.is_exact else None
         values, errors = np.zeros((2, len(rows), self.n_players, others.shape[1]))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from fouriershap._base.headers import require
 from fouriershap._shapley.engine import Contents, Floats
-from fouriershap._shapley.indices import Index, points
-from fouriershap._shapley.products.model import ProductSum, WeightedRows, as_complex
+from fouriershap._shapley.indices import Index, grid, points
+from fouriershap._shapley.products.model import ProductSum, WeightedRows, as_complex, as_factors
+from fouriershap._shapley.structure import Subgame
 
 Sets = NDArray[np.int64]  # (n_sets, size) players
 
@@ -25,7 +26,9 @@ class Points:
 
     Attributes
     ----------
-    points, weights : (n,) float64
+    points : (n,) or (n, n_players) float64
+        One share, or one for each player.
+    weights : (n,) float64
     """
 
     points: Floats
@@ -59,8 +62,7 @@ class Pairs:
         return len(self.components)
 
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
-        where = exact_points(self.index, model.n_players)
-        return component_values(model, model.factors(rows), self.components, self.weights, where, kernel)
+        return exact_values(model, model.factors(rows), self.components, self.weights, self.index, kernel)
 
     def interactions(
         self, model: ProductSum, rows: NDArray[Any], index: Index, sets: Sets, kernel: Any
@@ -94,6 +96,38 @@ def verify_components(components: NDArray[Any], weights: NDArray[Any], model: Pr
     require(finite, "its components have wrong weights")
 
 
+def exact_values(
+    model: ProductSum,
+    factors: NDArray[Any],
+    components: NDArray[Any],
+    weights: Floats,
+    index: Index,
+    kernel: Any,
+    most_players: int | None = None,
+) -> Floats:
+    """Return values (n_rows, n_players, n_outputs) by the points that are exact for all players, or for as many."""
+    n_players = model.n_players
+    if not index.subgames:
+        where = exact_points(index, n_players if most_players is None else min(n_players, most_players))
+        return component_values(model, factors, components, weights, where, kernel)
+    out = np.zeros((len(factors), n_players, model.n_outputs))
+    for game in index.subgames:
+        where = Points(*grid(game))
+        mine, others = _merged(factors, game), _merged(components, game)
+        found = component_values(model, mine, others, weights, where, kernel)
+        out[:, game.own] = found[:, : len(game.own)]
+    return out
+
+
+def _merged(factors: NDArray[Any], game: Subgame) -> NDArray[Any]:
+    """Return the factors of the players of a merged game: products of those of its members."""
+    numbers = as_complex(factors)
+    out = np.ones((len(numbers), game.n_merged, numbers.shape[2]), dtype=numbers.dtype)
+    for player, unit in enumerate(game.merged):
+        out[:, unit] *= numbers[:, player]
+    return as_factors(out, factors.dtype)
+
+
 def component_values(
     model: ProductSum,
     factors: NDArray[Any],
@@ -103,13 +137,14 @@ def component_values(
     kernel: Any,
 ) -> Floats:
     """Return values (n_rows, n_players, n_outputs), in the precision of the factors."""
-    out = np.zeros((len(factors), model.n_players, model.n_outputs))
-    dtype = factors.dtype
+    n_players, dtype = factors.shape[1], factors.dtype
+    out = np.zeros((len(factors), n_players, model.n_outputs))
+    points = where.points if where.points.ndim == 2 else np.repeat(where.points[:, None], n_players, axis=1)
     kernel.components(
         factors,
         components,
         weights.astype(dtype),
-        where.points.astype(dtype),
+        points.astype(dtype),
         where.weights.astype(dtype),
         model.coefficients.astype(dtype),
         out,

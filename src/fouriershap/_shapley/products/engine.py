@@ -25,7 +25,7 @@ from fouriershap._shapley.engine import (
     Plan,
     Quality,
 )
-from fouriershap._shapley.indices import Index, InteractionIndex, find_index, index_of_sets
+from fouriershap._shapley.indices import Index, InteractionIndex, index_of_sets, stored_index, title
 from fouriershap._shapley.means import PlayerSets
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, Raw
 from fouriershap._shapley.products.components import Pairs, compile_pairs
@@ -236,6 +236,8 @@ class ProductEngine(ModelEngine):
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
         del budget  # these are small
+        if self.index.subgames and not isinstance(self.strategy, Additive):
+            return f"a report cannot look up {title(self.index)} of waves."
         if isinstance(self.model, Waves):
             return [WaveLookup(self.model, self.strategy, self.centre)]
         if isinstance(self.model, Products) and isinstance(self.strategy, Additive):
@@ -274,7 +276,7 @@ class ProductEngine(ModelEngine):
         """Return what `to_contents` wrote: nothing is compiled."""
         name = get_typed(header, "strategy", str)
         require(name in _STRATEGIES, "its strategy is unknown")
-        index, n_background, settings, output = read_product_header(header)
+        index, n_background, settings, output = read_product_header(header, model.n_players)
         strategy = _STRATEGIES[name].from_contents(arrays, header, model, index)
         centre, expected = arrays["centre"], arrays["expected"]
         shapes = (model.n_players, model.n_outputs), (model.n_outputs,)
@@ -296,11 +298,13 @@ def product_header(
     return about | settings.to_header() | {"output": output.name, "link": output.link.name}
 
 
-def read_product_header(header: dict[str, Any]) -> tuple[Index, int | None, ProductSettings, Output]:
+def read_product_header(
+    header: dict[str, Any], n_players: int
+) -> tuple[Index, int | None, ProductSettings, Output]:
     """Return index, number of background rows, settings and output of what `product_header` wrote."""
     name, link = get_typed(header, "output", str), get_typed(header, "link", str)
     require(name in OUTPUTS and link in LINKS, "its output is unknown")
-    sizes = (find_index(get_typed(header, "index", str)), get_size(header, "n_background"))
+    sizes = (stored_index(get_typed(header, "index", str), n_players), get_size(header, "n_background"))
     return *sizes, ProductSettings.from_header(header), OUTPUTS[name](LINKS[link])
 
 

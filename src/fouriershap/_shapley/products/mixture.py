@@ -24,7 +24,7 @@ from fouriershap._shapley.products.components import (
     Sets,
     component_sets,
     component_values,
-    exact_points,
+    exact_values,
     verify_components,
 )
 from fouriershap._shapley.products.model import (
@@ -109,6 +109,9 @@ class Mixture:
     def plain(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> tuple[Floats, Floats]:
         """Return values by the mixture alone, and the known error where all others come from the background."""
         factors = model.factors(rows, _SINGLE)
+        if self.index.subgames:
+            out = exact_values(model, factors, self.components, self.weights, self.index, kernel)
+            return out, np.zeros_like(out)
         inner, end = inner_points(self.index, self.n_points)
         out = component_values(model, factors, self.components, self.weights, inner, kernel)
         at_end, known = self._near(model, factors)
@@ -221,12 +224,12 @@ def _explain_probes(model: ProductSum, background: WeightedRows, index: Index) -
     chosen = np.sort(rng.choice(len(background), min(MOST_PROBED, len(background)), replace=False))
     some = background.part(chosen)
     probes = some.rows[rng.choice(len(some), min(N_PROBES, len(some)), replace=False)]
-    where = exact_points(index, min(model.n_players, 2 * _PROBE_POINTS))
     values = np.zeros((len(probes), model.n_players, model.n_outputs))
     factors = model.factors(probes, _SINGLE)
     for part in blocks(model, some.rows):
         components = model.factors(some.rows[part], _SINGLE)
-        values += component_values(model, factors, components, some.weights[part], where, kernels.products)
+        share = some.weights[part]
+        values += exact_values(model, factors, components, share, index, kernels.products, 2 * _PROBE_POINTS)
     centre = np.average(model.additive(some.rows), axis=0, weights=some.weights)
     size = float(((values + model.additive(probes) - centre) ** 2).sum())
     return _Truth(probes, some, chosen, _moments_of(model, some), values, size)

@@ -231,7 +231,7 @@ class RidgeEngine(ModelEngine):
     ) -> RidgeEngine:
         """Return what `to_contents` wrote."""
         weighted = WeightedRows.from_arrays(arrays, model.n_features)
-        return cls(model, weighted, *read_product_header(header))
+        return cls(model, weighted, *read_product_header(header, model.n_players))
 
 
 @dataclass(frozen=True, eq=False)

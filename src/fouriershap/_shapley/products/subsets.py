@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.headers import require
+from fouriershap._shapley.coalitions import coalition_weights
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import Index, moments
 from fouriershap._shapley.products.model import ProductSum, WeightedRows, as_complex, blocks
@@ -41,7 +42,7 @@ class Subsets:
     index: Index
 
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
-        share = _shares(self.index, model.n_players, np.arange(model.n_players)[:, None])
+        share = _value_shares(self.index, model.n_players)
         return _weighted(self._games(model, rows, kernel), share)
 
     def interactions(
@@ -105,3 +106,9 @@ def _shares(index: Index, n_players: int, sets: NDArray[np.int64]) -> Floats:
     others = inside.sum(axis=1)[:, None] - mine
     weight = moments(index, n_players)[others, n_players - size - others]
     return np.asarray(np.where((size - mine) % 2, -weight, weight))
+
+
+@lru_cache(maxsize=32)
+def _value_shares(index: Index, n_players: int) -> Floats:
+    """Return the share of each player in the worth of each coalition, (2^n_players, n_players)."""
+    return coalition_weights(_inside(n_players), index).T

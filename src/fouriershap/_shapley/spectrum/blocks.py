@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._shapley.indices import SHAPLEY, Index, term_shares
+from fouriershap._shapley.indices import SHAPLEY, Index, difference_shares, term_shares
 from fouriershap._shapley.sets import n_places, pair_keys, pairs_within, place_of
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import WIDTH, Blocks, Members, TableSet, histograms, lay_out
@@ -141,10 +141,14 @@ def compile_terms(
         blocks, members, n_members, output, terms.n_outputs, terms.n_outputs, itemsize=8
     )
     tables = replace(skeleton, values=np.empty(n_values))
+    share = histograms(blocks, atom_codes(terms, background), weights, 0, len(blocks))[:, 0]
+    if index.subgames:
+        _fill_structured(terms, cover, tables, slots, share, index)
+        return tables
     bound = kernels.build.SpectrumBlocks(
         sizes.astype(np.int32),
         blocks.offset,
-        histograms(blocks, atom_codes(terms, background), weights, 0, len(blocks))[:, 0],
+        share,
         cover.term_start,
         cover.term_mask,
         np.ascontiguousarray(terms.coefficients[cover.term_order]),
@@ -152,6 +156,44 @@ def compile_terms(
     )
     kernels.build.spectrum_tables(bound, tables.table_block, tables.table_offset, slots, tables.values)
     return tables
+
+
+def _fill_structured(
+    terms: Terms,
+    cover: Cover,
+    tables: TableSet,
+    slots: NDArray[np.int32],
+    share: NDArray[np.float64],
+    index: Index,
+) -> None:
+    """Fill tables as `kernels.build.spectrum_tables` does, with shares that depend on who is in a term."""
+    offset = tables.blocks.offset
+    for t, b in enumerate(tables.table_block.tolist()):
+        atoms = cover.atoms[cover.start[b] : cover.start[b + 1]]
+        mean = _transformed(share[offset[b] : offset[b + 1]])
+        collected = np.zeros((len(mean), terms.n_outputs, WIDTH))
+        for k in range(cover.term_start[b], cover.term_start[b + 1]):
+            members = np.flatnonzero(cover.term_mask[k] >> np.arange(len(atoms), dtype=np.uint32) & 1)
+            within = np.arange(1 << len(members))[:, None] >> np.arange(len(members)) & 1
+            found = difference_shares(index, terms.atom_player[atoms[members]], within == 1)
+            sets = within @ (1 << members)
+            found = _transformed(found) / len(sets) * mean[sets[-1] ^ sets][:, None]
+            shown = slots[t, members] >= 0
+            coefficients = terms.coefficients[cover.term_order[k]]
+            for j, slot in zip(np.flatnonzero(shown), slots[t, members[shown]], strict=True):
+                collected[sets, :, slot] += found[:, j, None] * coefficients
+        table = _transformed(collected).transpose(1, 0, 2)
+        tables.values[tables.table_offset[t] : tables.table_offset[t] + table.size] = table.reshape(-1)
+
+
+def _transformed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Walsh-Hadamard transform of lines of numbers."""
+    half = 1
+    while half < len(values):
+        pairs = values.reshape(-1, 2, half, *values.shape[1:])
+        sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        values, half = sums.reshape(values.shape), 2 * half
+    return values
 
 
 def _players(terms: Terms, cover: Cover) -> Members:

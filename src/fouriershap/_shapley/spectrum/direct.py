@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.bits import pack
 from fouriershap._base.parallel import for_each_block
-from fouriershap._shapley.indices import Index, difference_weight
+from fouriershap._shapley.indices import Index, difference_shares, difference_weight
 from fouriershap._shapley.sets import pair_keys
 from fouriershap._shapley.spectrum.terms import Terms
 
@@ -72,13 +72,18 @@ def add_differences(
     share = np.full(len(background), 1 / len(background)) if weights is None else weights
     for k in range(terms.n_terms):
         atoms = terms.atoms[terms.start[k] : terms.start[k + 1]]
-        by_number = np.array([difference_weight(index, order, m) for m in range(len(atoms) + 1)])
+        numbers = range(0 if index.subgames else len(atoms) + 1)
+        by_number = np.array([difference_weight(index, order, m) for m in numbers])
         sign = share * (1.0 - 2.0 * np.bitwise_xor.reduce(others[atoms], axis=0))
         players = terms.atom_player[atoms]
         step = max(1, _NUMBERS // (len(atoms) * len(background)))
         for first in range(0, len(rows), step):
             part = slice(first, first + step)
             differs = mine[atoms, part].T[:, :, None] ^ others[atoms]  # (rows, atoms, background)
+            if index.subgames:
+                shares = difference_shares(index, players, differs.transpose(0, 2, 1) == 1)
+                out[part, players] += np.einsum("rba,b->ra", shares, sign)[:, :, None] * terms.coefficients[k]
+                continue
             each = by_number[differs.sum(axis=1)] * sign
             columns: NDArray[Any]
             if keys is None:

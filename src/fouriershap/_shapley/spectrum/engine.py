@@ -16,7 +16,14 @@ from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.parallel import for_each_block
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
-from fouriershap._shapley.indices import MAIN_EFFECT, SHAPLEY, Index, InteractionIndex, find_index
+from fouriershap._shapley.indices import (
+    MAIN_EFFECT,
+    SHAPLEY,
+    Index,
+    InteractionIndex,
+    find_index,
+    stored_index,
+)
 from fouriershap._shapley.jax import put_tables
 from fouriershap._shapley.means import PlayerSets, means_by_effects
 from fouriershap._shapley.outputs.kinds import Raw
@@ -199,7 +206,7 @@ class SpectrumEngine(BaseEngine):
         plan = get_typed(header, "plan", Plan)
         counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
         require(counts, "its plan does not match its terms")
-        index = find_index(get_typed(header, "index", str))
+        index = stored_index(get_typed(header, "index", str), terms.n_players)
         parts = (background, weights, arrays["expected"], plan, index, stored_memory(header.get("memory")))
         return cls(terms, tables, rest, *parts, n_background)
 
@@ -237,7 +244,7 @@ def make_engine(
     players: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
-    index: str = "shapley",
+    index: str | Index = "shapley",
     strategy: str = "auto",
     n_rows: int | None = None,
 ) -> SpectrumEngine:
@@ -245,4 +252,5 @@ def make_engine(
     terms = make_terms(spectrum, players)
     rows = copy_if_shared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))
-    return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, strategy, find_index(index))
+    by = index if isinstance(index, Index) else find_index(index)
+    return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, strategy, by)

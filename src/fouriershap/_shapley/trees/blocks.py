@@ -128,8 +128,13 @@ def fill_tables(
     reached = np.isin(arrays["leaf_node"], coded.ensemble.roots)[:, None] * total
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
     blocks_sorted = skeleton.table_block[by_block]
-    leaves: tuple[Any, ...] = (*(arrays[name] for name in _LEAVES), _centre(coded), *quadrature(index, 16))
+    leaves: tuple[Any, ...] = (
+        *(arrays[name] for name in _LEAVES),
+        _centre(coded),
+        *quadrature(SHAPLEY if index.subgames else index, 16),
+    )
     blocks = kernels.tree_tables.Blocks(*leaves)
+    games = None if not index.subgames else _bind_games(index, arrays)
     slots = np.ascontiguousarray(trees.slots[by_block])
     layout = kernels.tree_tables.Layout(blocks_sorted, skeleton.table_offset[by_block], slots, trees.order)
 
@@ -139,12 +144,27 @@ def fill_tables(
             shares = histograms(skeleton.blocks, background, weights, first, last)
             offset = offset - offset[first]
         begin, end = np.searchsorted(blocks_sorted, [first, last]).tolist()
-        kernels.tree_tables.fill(blocks, layout, shares, offset, begin, end, values, reached)
+        kernels.tree_tables.fill(blocks, layout, shares, offset, begin, end, values, reached, games)
 
     enter("building tables")
     for_each_block(work, len(skeleton.blocks), _BLOCKS_PER_JOB, n_jobs)
     expected = [coded.ensemble.sum_by_output(arrays["leaf_node"], share) for share in reached.T]
     return replace(skeleton, values=values), np.concatenate(expected)
+
+
+def _bind_games(index: Index, arrays: dict[str, NDArray[Any]]) -> kernels.tree_tables.Games:
+    """Return the games of a structured index as the kernel takes them."""
+    block = np.repeat(np.arange(len(arrays["n_patterns"])), np.diff(arrays["leaf_start"]))
+    first = np.repeat(arrays["player_start"][block], np.diff(arrays["leaf_player_start"]))
+    owner = arrays["players"][first + arrays["leaf_players"]]
+    merged = np.stack([game.merged for game in index.subgames])
+    kind = np.stack([game.kind[game.merged] for game in index.subgames])
+    laws = np.zeros((len(merged), max(len(game.laws) for game in index.subgames)), dtype=np.int32)
+    game_of = np.empty(merged.shape[1], dtype=np.int32)
+    for number, game in enumerate(index.subgames):
+        laws[number, : len(game.laws)] = game.laws
+        game_of[game.own] = number
+    return kernels.tree_tables.Games(owner.astype(np.int32), game_of, merged, kind, laws)
 
 
 def _centre(coded: CodedTrees) -> NDArray[np.float64]:

@@ -86,7 +86,14 @@ class Choice:
         n_background = None if self.background.rows is None else len(self.background.rows)
         doubled = self.model.dtype.itemsize == 8
         n_channels = self.model.n_channels if self.background.has_channels else 0
-        sizes = (self.model.profile[:, 0], n_background, self.background, doubled, n_channels)
+        sizes = (
+            self.model.profile[:, 0],
+            n_background,
+            self.background,
+            doubled,
+            n_channels,
+            len(self.model.index.subgames),
+        )
         return DirectCosts(*sizes, factors=factors)
 
     def _of_feasible(self) -> DirectCosts:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import count_jobs, cpu_seconds, enter, for_each_block, warn_if_long
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
-from fouriershap._shapley.indices import MAIN_EFFECT, Index, InteractionIndex
+from fouriershap._shapley.indices import MAIN_EFFECT, Index, InteractionIndex, title
 from fouriershap._shapley.lookups import TableLookup, table_lookup
 from fouriershap._shapley.means import PlayerSets, means_by_effects
 from fouriershap._shapley.outputs.kinds import Output, Raw
@@ -94,6 +95,12 @@ class TreeEngine(BaseEngine):
         if model.strategy == "stream" and background.rows is None:
             raise InputError(
                 "strategy='stream' needs a background; without one, use strategy='auto' or 'walk'."
+            )
+        if model.index.subgames and (model.strategy == "stream" or background.rows is None):
+            raise InputError(
+                f"{title(model.index)} need a background, and strategy='auto', 'tables' or 'walk'; got "
+                f"strategy={truncated_repr(model.strategy)}"
+                + (" and no background, or path-dependent values." if background.rows is None else ".")
             )
         if self.compiled is None and model.strategy == "tables":
             check_capacity(model, model.feasible)
@@ -341,7 +348,7 @@ class TreeEngine(BaseEngine):
                 others = (background.codes, background.weights)
                 walk.interventional(part, codes, *others, index=self.index, rows=which, out=into)
 
-        if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < WORTH_THREADS:
+        if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < WORTH_THREADS or self.index.subgames:
             block = min(max(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _FEWEST_WALK_ROWS), _WALK_ROWS)
             for_each_block(
                 lambda first, last: walk_part(lean, slice(first, last), values), n_rows, block, n_jobs
@@ -422,7 +429,7 @@ class TreeEngine(BaseEngine):
     def lookups(self, budget: int) -> list[PageLookup] | str:
         """Return the leaves; where the background is lost or there are too many of them, the tables."""
         background = self.tree_background
-        leaves = leaf_lookup(self.model, background)
+        leaves = None if self.index.subgames else leaf_lookup(self.model, background)
         if leaves is not None:
             return [leaves]
         engine = self

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import stored_memory
 from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.links import LINKS
-from fouriershap._shapley.indices import find_index
+from fouriershap._shapley.indices import stored_index
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
 from fouriershap._shapley.sets import pair_keys
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
@@ -95,7 +95,7 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     require(output is not None, "its output is unknown")
     settings = (stored_memory(get_typed(header, "memory", int)), _float_type(header, "precision"))
     kind: str = get_typed(header, "model_kind", str)
-    index = find_index(get_typed(header, "index", str))
+    index = stored_index(get_typed(header, "index", str), int(arrays["player"].max(initial=-1)) + 1)
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)

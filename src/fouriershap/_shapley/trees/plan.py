@@ -237,6 +237,8 @@ class DirectCosts:
         Whether tables are in float64.
     n_channels : int
         Weights of each background row: a stream for each, and rows that are walked one by one. 0 for one weight.
+    n_games : int
+        Games of a structured index, each of which walks the trees, row by row; 0 for other indices.
     which : (n_trees,) bool, optional
         Trees to count; None for all.
     factors : Factors, optional
@@ -248,6 +250,7 @@ class DirectCosts:
     source: Source
     doubled: bool
     n_channels: int = 0
+    n_games: int = 0
     which: NDArray[np.bool_] | None = None
     factors: Factors = NEUTRAL
 
@@ -276,7 +279,7 @@ class DirectCosts:
     def _walk_call(self, n_rows: int, visits: NDArray[np.float64] | None) -> float:
         if self.n_background is None or visits is None:
             return 0.0
-        if self.n_channels or n_rows < few_rows(self._mean_leaves, self.n_background):
+        if self.n_channels or self.n_games or n_rows < few_rows(self._mean_leaves, self.n_background):
             return n_rows * self._alone
         seen = self._sum(self._seen(visits)) * self.n_background
         return seen * _WALK_BACKGROUND_LEAF * _UNIT * self.factors.walk
@@ -288,7 +291,7 @@ class DirectCosts:
     @cached_property
     def _alone(self) -> float:
         levels = self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0)
-        return levels * _WALK_LEVEL * _UNIT * self.factors.walk
+        return levels * _WALK_LEVEL * max(self.n_games, 1) * _UNIT * self.factors.walk
 
     def _seen(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
         """Estimate the leaves of each tree that rows reach, (n_trees,)."""
@@ -300,7 +303,8 @@ class DirectCosts:
         if self.n_background is None or visits is None:
             return self.leaves * (_PATH_LEAF * _UNIT * self.factors.walk)
         pairs = visits * self.leaves**_PAIR_POWER * (_PAIR_VISIT * self.n_background)
-        return np.asarray((pairs + self._seen(visits) * _WALK_ROW_LEAF) * _UNIT * self.factors.walk)
+        row = (pairs + self._seen(visits) * _WALK_ROW_LEAF) * max(self.n_games, 1)
+        return np.asarray(row * _UNIT * self.factors.walk)
 
     def _sum(self, of_trees: NDArray[np.float64]) -> float:
         return float((of_trees if self.which is None else of_trees[self.which]).sum())
@@ -310,12 +314,14 @@ class DirectCosts:
         """Lower bound of the seconds to stream any number of rows: a bottom subtree has at most two leaves."""
         if self.n_background is None:
             return math.inf
+        if self.n_games:  # which nothing streams
+            return 0.0
         nanoseconds = (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) * max(self.n_channels, 1)
         return nanoseconds * _UNIT * self.factors.stream
 
     def stream(self, n_rows: int) -> float:
         """Return the seconds to stream ``n_rows`` rows, with walking the trees that cannot be streamed."""
-        if self.n_background is None:
+        if self.n_background is None or self.n_games:
             return math.inf
         bottom = self.source.bottom_subtrees
         n_batches = -(-n_rows // bottom.batch_rows)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.frozen import Frozen
-from fouriershap._shapley.indices import SHAPLEY, Index, moments, points
+from fouriershap._shapley.indices import SHAPLEY, Index, count_shares, moments, points
+from fouriershap._shapley.structure import Subgame
 from fouriershap._trees.codes import CodedTrees
 
 Codes = NDArray[np.int32]
@@ -137,6 +138,27 @@ class WalkTrees(Frozen):
         object.__setattr__(part, "bound", self.bound.part(roots, tree_output))  # nodes are checked once
         return part
 
+    @cached_property
+    def _games(self) -> dict[Subgame, tuple[WalkTrees, NDArray[np.int32], Floats]]:
+        return {}
+
+    def of_game(self, game: Subgame) -> tuple[WalkTrees, NDArray[np.int32], Floats]:
+        """Return the trees that test a player of the game, with the players of the merged game, and their shares."""
+        if game not in self._games:
+            tests = np.flatnonzero(self.nodes[:, 0] >= 0)
+            tests = tests[np.isin(self.players, game.own)[self.nodes[tests, 0] >> 1]]
+            tree = np.searchsorted(self.roots, tests, side="right") - 1  # or one that is not among these
+            kept = np.isin(np.arange(self.n_trees), tree)
+            some = replace(
+                self,
+                roots=self.roots[kept],
+                tree_output=self.tree_output[kept],
+                players=game.merged[self.players],
+                n_players=game.n_merged,
+            )
+            self._games[game] = some, *count_shares(game, int(some.tree_players.max(initial=0)))
+        return self._games[game]
+
     def moments(self, index: Index) -> Floats:
         """Return what the interventional kernels need of an index."""
         return moments(index, int(self.tree_players.max(initial=0)))
@@ -231,6 +253,9 @@ def interventional(
     if out is None:
         out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     first, last = _row_range(codes, rows)
+    if index.subgames:
+        _add_games(trees, codes, slice(first, last), background, share, index, out)
+        return out
     few = last - first < few_rows(trees.mean_leaves, background.shape[1])
     kernels.walk.interventional(
         trees.bound, codes, first, last, background, share, trees.moments(index), few, out
@@ -244,8 +269,25 @@ def interventional_sums(
     """Add sums over the background to ``out``; each row has weights of its own (n_rows, n_background), of any sign."""
     first, last = _row_range(codes, rows)
     for row, share in zip(range(first, last), weights, strict=True):
+        if index.subgames:
+            _add_games(trees, codes, slice(row, row + 1), background, share, index, out)
+            continue
         given = (background, share, trees.moments(index), True, out)
         kernels.walk.interventional(trees.bound, codes, row, row + 1, *given)
+
+
+def _add_games(
+    trees: WalkTrees, codes: Codes, rows: slice, background: Codes, share: Floats, index: Index, out: Floats
+) -> None:
+    """Add the values of a structured index: each of its games gives some players theirs."""
+    for game in index.subgames:
+        some, steps, pairs = trees.of_game(game)
+        if some.n_trees:
+            values = np.zeros((rows.stop - rows.start, game.n_merged, out.shape[2]))
+            mine = np.ascontiguousarray(codes[:, rows])
+            given = (mine, 0, len(values), background, share, steps, pairs, values)
+            kernels.walk.interventional_classes(some.bound, *given)
+            out[rows, game.own] += values[:, : len(game.own)]
 
 
 def _shares(background: Codes, weights: Floats | None) -> Floats:
