@@ -306,3 +306,20 @@ def test_pages_look_up_the_same_values(boosted, structure):
     )
     assert kernel.info.strategy == "subsets"
     assert "a report cannot look up" in kernel.engine.lookups(1 << 30)
+
+
+def test_conditional_values_of_many_players():
+    from sklearn.linear_model import LinearRegression
+
+    X = np.random.default_rng(0).normal(size=(60, 11))
+    model = LinearRegression().fit(X, X[:, 0])
+    with pytest.raises(
+        fs.InputError, match="asymmetric values with feature_perturbation='conditional' take all"
+    ):
+        fs.Explainer(
+            model,
+            X,
+            feature_perturbation="conditional",
+            dependence="gaussian",
+            causal_order=[[*range(5)], [*range(5, 11)]],
+        )

@@ -34,7 +34,7 @@ from fouriershap._shapley.engine import (
     Quality,
     WrappingEngine,
 )
-from fouriershap._shapley.indices import InteractionIndex
+from fouriershap._shapley.indices import InteractionIndex, title
 from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_keys
 
 MOST_PLAYERS = 10  # of whom all coalitions are taken
@@ -352,9 +352,10 @@ def make_conditional(
     """Fit a dependence to rows of codes, and a control to the outputs of rows that are drawn from it."""
     n = inner.n_players
     if n > MOST_PLAYERS and (inner.index.subgames or not inner.index.adds_up):
+        what = title(inner.index) or f"values of index={truncated_repr(inner.index.name)}"
         raise InputError(
-            f"index={truncated_repr(inner.index.name)} takes all coalitions of conditional values, for up to "
-            f"{MOST_PLAYERS} players, but there are {n}. Give groups= that leave fewer, or index='shapley'."
+            f"{what} with feature_perturbation='conditional' take all coalitions, for up to {MOST_PLAYERS} players, "
+            f"but there are {n}. Explain fewer players, or leave out feature_perturbation."
         )
 
     def predict(codes: Floats) -> Floats:
