@@ -13,6 +13,7 @@
 //   gain[P] = (1 - t)^z y[P] / t      without[P] = fails(z) y[P] / t      lost[P] = -fails(z) y[P]
 #pragma once
 #include "stream_merge.h"
+#include "stream_mixed.h"
 #include "stream_wide.h"
 
 namespace fouriershap {
@@ -45,6 +46,14 @@ class Stream {
         settings(the_settings),
         values(the_values),
         wide(the_index, integrator) {}
+
+  // Mixes channels of the background, row by row, instead of summing over it with one weight per row.
+  void run_mixed(const WalkRows& the_rows, const WalkBackground& the_background,
+                 const StreamChannels& the_channels) {
+    channels.allocate(index, the_channels, the_rows);
+    is_mixed = true;
+    run(the_rows, the_background);
+  }
 
   void run(const WalkRows& the_rows, const WalkBackground& the_background) {
     const int64_t depth = trees.most_depth + 1;
@@ -236,13 +245,18 @@ class Stream {
 
   void add_bottom(const BottomSubtree& bottom, int depth) {
     const bool dense = bottom.n_others() <= settings.dense_bits;
-    const int state_bit = dense ? table_bits(bottom.n_others()) : bottom.n_others();
-    make_keys(trees, bottom, background, depth, {state_bit, false, dense});
+    const bool padded = dense && !is_mixed;
+    const int state_bit = padded ? table_bits(bottom.n_others()) : bottom.n_others();
+    make_keys(trees, bottom, background, depth, {state_bit, false, padded});
     make_keys(trees, bottom, rows, depth, {state_bit, dense, false});
-    if (dense) count_background(bottom);
     const int32_t player = player_of(bottom.node);
     const double* left = bottom.has_left ? outputs.of_leaf(bottom.node.left) : nullptr;
     const double* right = bottom.has_right ? outputs.of_leaf(bottom.node.right) : nullptr;
+    if (is_mixed) {
+      const double value[3] = {left ? *left : 0.0, right ? *right : 0.0, 0.0};
+      return add_mixed(bottom, dense, value, sums.of(0, player));
+    }
+    if (dense) count_background(bottom);
     const int n_leaves = bottom.has_left + bottom.has_right;
     if (outputs.count <= n_leaves) {
       for (int64_t o = 0; o < outputs.count; ++o) {
@@ -257,13 +271,34 @@ class Stream {
       const double* leaf = is_left ? left : right;
       if (!leaf) continue;
       const double value[3] = {is_left ? 1.0 : 0.0, is_left ? 0.0 : 1.0, 0.0};
-      leaf_sums.reserve(rows.n * (sums.width + 1));
-      for (int64_t i = 0; i < rows.n * (sums.width + 1); ++i) leaf_sums[i] = 0;
-      const Target<T> one = {leaf_sums, sums.width, leaf_sums + rows.n * sums.width};
+      const Target<T> one = empty_target();
       add_values(bottom, dense, value, one);
       for (int64_t o = 0; o < outputs.count; ++o)
         add_scaled(one, static_cast<T>(leaf[o]), sums.of(o, player));
     }
+  }
+
+  Target<T> empty_target() {
+    leaf_sums.reserve(rows.n * (sums.width + 1));
+    for (int64_t i = 0; i < rows.n * (sums.width + 1); ++i) leaf_sums[i] = 0;
+    return {leaf_sums, sums.width, leaf_sums + rows.n * sums.width};
+  }
+
+  void add_mixed(const BottomSubtree& bottom, bool dense, const double* value, const Target<T>& target) {
+    if (dense) return channels.add(bottom, value, rows, background, target);
+    const double* given = background.weights;
+    for (int64_t q = 0; q < channels.count(); ++q) {
+      background.weights = channels.weights_of(q, background.n);
+      const Target<T> one = empty_target();
+      add_values(bottom, false, value, one);
+      for (int64_t row = 0; row < rows.n; ++row) {
+        const T factor = channels.factor(row, q);
+        for (int64_t i = row * sums.width; i < (row + 1) * sums.width; ++i)
+          target.sums[i] += factor * one.sums[i];
+        target.own[row] += factor * one.own[row];
+      }
+    }
+    background.weights = given;
   }
 
   void add_scaled(const Target<T>& from, T value, const Target<T>& to) const {
@@ -344,6 +379,8 @@ class Stream {
   Integrator<T> integrator;
   WideSubtrees<T> wide;
   LineTable<T> lines;
+  MixedTables<T> channels;
+  bool is_mixed = false;
   WholeSide whole, all_background;
   Side rows, background;
   Sums<T> sums;
@@ -388,6 +425,19 @@ void stream_values(const WalkTrees& trees, const WalkRows& rows, const WalkBackg
     Stream<float>(trees, index, settings, values).run(rows, background);
   else
     Stream<double>(trees, index, settings, values).run(rows, background);
+}
+
+// Each row's own mix of channels of the background, added to `values`. Trees have one output.
+void stream_mixed(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
+                  const StreamChannels& channels, const StreamIndex& index, const StreamSettings& settings,
+                  bool single, const WalkValues& values) {
+  const WalkBackground unweighted = {background, {nullptr, background.n()}};
+  StreamIndex of_sums = index;
+  of_sums.efficient = false;  // where a table is not for all channels: their weights have any sum
+  if (single)
+    Stream<float>(trees, of_sums, settings, values).run_mixed(rows, unweighted, channels);
+  else
+    Stream<double>(trees, of_sums, settings, values).run_mixed(rows, unweighted, channels);
 }
 
 // counts: (n_trees, side) += bottom subtrees by the number of other players on their path.

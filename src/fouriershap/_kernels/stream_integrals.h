@@ -58,16 +58,14 @@ inline void first_six_bits(const T* const* arrays, const T* factors, int n, T* y
   }
 }
 
+// The bits from `bit` on, a multiple of 3.
 template <class T>
-inline void remaining_bits(T* y, int n_bits, typename Lanes<T>::type t) {
+inline void remaining_bits(T* y, int bit, int n_bits, typename Lanes<T>::type t) {
   constexpr int kBlock = 12;  // bits of a block that stays in the first-level cache
   const int64_t size = 1LL << n_bits, block = 1LL << kBlock;
-  int bit = kFirstBits;
   if (n_bits > kBlock) {
-    for (int64_t offset = 0; offset < size; offset += block) {
-      butterflies<3>(y + offset, block, 6, t);
-      butterflies<3>(y + offset, block, 9, t);
-    }
+    for (int64_t offset = 0; offset < size; offset += block)
+      for (int low = bit; low < kBlock; low += 3) butterflies<3>(y + offset, block, low, t);
     bit = kBlock;
   }
   for (; bit + 3 <= n_bits; bit += 3) butterflies<3>(y, size, bit, t);
@@ -170,9 +168,9 @@ class Integrator {
     const int64_t size = 1LL << n_bits;
     const V tv = V{} + static_cast<T>(t);
     first_six_bits(any, factors, n_sources, y_out, size, tv);
-    remaining_bits(y_out, n_bits, tv);
+    remaining_bits(y_out, kFirstBits, n_bits, tv);
     first_six_bits(worth, factors, n_sources, y_out + size, size, tv);
-    remaining_bits(y_out + size, n_bits, tv);
+    remaining_bits(y_out + size, kFirstBits, n_bits, tv);
   }
 
   // sums: (4, size) of any, of worth, each without a slot and lost.

@@ -62,6 +62,38 @@ def interventional(
     walk_numpy.interventional(trees, codes, first_row, last_row, others, weights, index.moments, False, out)
 
 
+def mixed(
+    trees: Trees,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    background: Codes,
+    weights: Floats,
+    mix: Floats,
+    index: Index,
+    dense_bits: int,
+    class_bits: int,
+    single: bool,
+    out: Floats,
+) -> None:
+    """Add the interventional values of many rows, each summed over the background by weights of its own.
+
+    Parameters as in `interventional`, but
+
+    weights : (n_background, n_channels) float64
+        Of any sign.
+    mix : (rows, n_channels) float64
+        The weights of a row are the sum of the channels, each times its entry.
+    index : Index
+        An efficient one. ``trees`` have one output.
+    """
+    others, rows = background[:, : len(weights)], slice(first_row, last_row)
+    for factor, share in zip(mix.T, weights.T, strict=True):
+        values = np.zeros(out.shape)
+        walk_numpy.interventional(trees, codes, first_row, last_row, others, share, index.moments, False, values)
+        out[rows] += factor[rows, None, None] * values[rows]
+
+
 def count_bottom_subtrees(trees: Trees, counts: NDArray[np.int64]) -> None:
     """Count the bottom subtrees of each tree by their number of slots.
 

@@ -27,6 +27,11 @@ struct Domain {
 };
 
 template <class T>
+struct PointWeights {
+  T any_without, any_lost, worth_without, worth_lost;
+};
+
+template <class T>
 struct Point {
   double t;
   double share[kMostSlots + 2];  // weight * (1 - t)^(z - 1), by z; 0 for none
@@ -42,12 +47,19 @@ struct Point {
     for (int z = 2; z <= kMostSlots + 1; ++z) share[z] = share[z - 1] * (1 - t);
     for (int high = 0; high <= table_bits(domain.n_slots) - 3; ++high)
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int z = domain.failed(high, lane), one = z > 1 ? z : 1;
-        any_without[high][lane] = static_cast<T>(share[one]);
-        any_lost[high][lane] = static_cast<T>(t * share[z]);
-        worth_without[high][lane] = static_cast<T>(share[one + 1] / t);
-        worth_lost[high][lane] = static_cast<T>((1 - t) * share[z]);
+        const PointWeights<T> mine = weights(domain.failed(high, lane));
+        any_without[high][lane] = mine.any_without;
+        any_lost[high][lane] = mine.any_lost;
+        worth_without[high][lane] = mine.worth_without;
+        worth_lost[high][lane] = mine.worth_lost;
       }
+  }
+
+  // Where z slots are failed.
+  PointWeights<T> weights(int z) const {
+    const int one = z > 1 ? z : 1;
+    return {static_cast<T>(share[one]), static_cast<T>(t * share[z]), static_cast<T>(share[one + 1] / t),
+            static_cast<T>((1 - t) * share[z])};
   }
 };
 

@@ -79,22 +79,9 @@ class ChannelTrees(TreeEngine):
         assert others is not None and weights is not None
         ready, left, seconds = self._untabled(compiled, n_rows, n_jobs)
         if ready is not None:
-            enter("streaming", len(weights.T) * -(-n_rows // ready.batch_rows))
-            for channel, share in zip(mix.T, np.ascontiguousarray(weights.T), strict=True):
-                values = np.zeros(out.shape)
-                stream.interventional(
-                    ready,
-                    codes,
-                    others,
-                    share,
-                    index=self.index,
-                    single=self.model.dtype.itemsize == 4,
-                    seconds=seconds / len(weights.T),
-                    out=values,
-                    n_jobs=n_jobs,
-                    is_mean=False,
-                )
-                out += channel[:, None, None] * values
+            single = self.model.dtype.itemsize == 4
+            given = {"index": self.index, "single": single, "seconds": seconds, "n_jobs": n_jobs}
+            stream.interventional(ready, codes, others, weights, **given, out=out, mix=mix)
         rows_each = max(
             min(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _WALK_WEIGHTS // len(weights)), 1
         )

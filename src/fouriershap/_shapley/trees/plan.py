@@ -203,9 +203,11 @@ class StreamLimits(NamedTuple):
     merged_nodes: int
 
 
-def choose_limits(n_rows: int, n_background: int) -> StreamLimits:
+def choose_limits(n_rows: int, n_background: int, n_channels: int = 1) -> StreamLimits:
     """Return the limits for a batch: the more pairs of rows there are, the larger tables may be."""
     more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
+    if n_channels > 1:
+        more = min(more, 0)
     merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
     return StreamLimits(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
 

@@ -7,6 +7,7 @@ and about 100 MB are enough for any model. See `plan` for the terms and `_kernel
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -87,7 +88,7 @@ def interventional(
     seconds: float,
     out: Floats,
     n_jobs: int = -1,
-    is_mean: bool = True,
+    mix: Floats | None = None,
 ) -> None:
     """Add the interventional values of all rows, the mean over the background, to ``out``.
 
@@ -101,28 +102,32 @@ def interventional(
     seconds : float
         Estimated duration, by which work is cut into parts; they do not depend on ``n_jobs``.
     out : (n_rows, n_players, n_outputs) float64
-    is_mean : bool
-        False where the weights may have any sign and sum: the values are then summed over the background, and there is
-        one stage of the progress for several such calls.
+    mix : (n_rows, n_channels) float64, optional
+        What each channel counts for a row. ``weights`` are (n_background, n_channels) then, of any sign and sum, and
+        values are summed over the background; the trees have one output.
     """
     n_rows, n_background = codes.shape[1], background.shape[1]
     share = np.full(n_background, 1.0 / n_background) if weights is None else weights
-    others = (_padded(background), share, _bound_index(index, is_mean and index.adds_up))
+    others, bound_index = _padded(background), _bound_index(index)
     rows_each = trees.batch_rows
-    if is_mean:
-        enter("streaming", -(-n_rows // rows_each))
+    enter("streaming", -(-n_rows // rows_each))
     for first in range(0, n_rows, rows_each):
         batch = codes[:, first : first + rows_each]
         n = batch.shape[1]
-        limits = choose_limits(n, n_background)
-        arguments = (_padded(batch), 0, n, *others, *limits, single)
+        limits = choose_limits(n, n_background, 1 if mix is None else mix.shape[1])
+        arguments: tuple[Any, ...] = (_padded(batch), 0, n, others, share)
+        if mix is None:
+            kernel, arguments = kernels.stream.interventional, (*arguments, bound_index, *limits, single)
+        else:
+            kernel = kernels.stream.mixed
+            arguments = (*arguments, mix[first : first + n], bound_index, *limits[:2], single)
         parts = _parts(trees, limits, seconds * n / n_rows)
-        _add_parts(parts, arguments, out[first : first + n], n_jobs)
+        _add_parts(kernel, parts, arguments, out[first : first + n], n_jobs)
 
 
-def _bound_index(index: Index, adds_up: bool) -> kernels.stream.Index:
+def _bound_index(index: Index) -> kernels.stream.Index:
     of_points = quadrature(index, MOST_PLAYERS + 1)
-    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), adds_up)
+    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), index.adds_up)
 
 
 def _parts(trees: StreamTrees, limits: StreamLimits, seconds: float) -> list[WalkTrees]:
@@ -138,14 +143,15 @@ def _parts(trees: StreamTrees, limits: StreamLimits, seconds: float) -> list[Wal
     return [trees.trees.part(slice(*pair)) for pair in pairwise(bounds.tolist())]
 
 
-def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, n_jobs: int) -> None:
+def _add_parts(
+    kernel: Callable[..., None], parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, n_jobs: int
+) -> None:
     """Explain by each part, and add the parts in order, so that the sum does not depend on ``n_jobs``."""
 
     def explain(k: int) -> Floats:
         trees = parts[k]
         sums = np.zeros((len(out), trees.n_players, trees.n_outputs))
-        given: tuple[Any, ...] = (trees.bound, *arguments, sums)
-        kernels.stream.interventional(*given)
+        kernel(trees.bound, *arguments, sums)
         return sums
 
     for_each_in_turn(explain, lambda sums: add_dropped(sums, out), len(parts), n_jobs)
