@@ -34,7 +34,7 @@ BOUND = {
     "numbers": ("parse_lines",),
     "orders": ("interventional_orders",),
     "products": ("components<float>", "components<double>", "subset_sums", "games"),
-    "stream": ("stream_values", "count_bottom_subtrees"),
+    "stream": ("stream_values", "stream_mixed", "count_bottom_subtrees"),
     "tables": ("explain<float>", "explain<double>", "histogram"),
     "tree_blocks": ("cut_trees", "profile_trees"),
     "tree_tables": ("fill<float>", "fill<double>"),

@@ -132,6 +132,8 @@ AGAINST = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2))
 INDEX = Bound("stream.Index", (*quadrature(SHAPLEY, 31), ones((33, 33)), True))
 STREAMED = *EIGHT, zeros((1, 8), i32), ones(8) / 8, INDEX, 9, 9, 0, True
 
+MIXED = *EIGHT, zeros((1, 8), i32), ones((8, 2)), ones((8, 2)), INDEX, 9, 9, True
+
 
 def paths(n_points: int = 4) -> Bound:
     points = whole(n_points), zeros(1, i64), zeros(n_points), zeros(n_points)
@@ -173,6 +175,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "products.subset_sums": subsets,
     "stream.count_bottom_subtrees": lambda: (tree(BIG), zeros((1, 2), i64)),
     "stream.interventional": lambda: (tree(BIG // 8), *STREAMED, zeros((8, BIG // 8, 1))),
+    "stream.mixed": lambda: (tree(BIG // 8), *MIXED, zeros((8, BIG // 8, 1))),
     "tables.explain": explain,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,

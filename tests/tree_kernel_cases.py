@@ -21,7 +21,8 @@ from fouriershap._shapley.indices import (
 )
 from fouriershap._shapley.sets import n_places, radix_of, set_keys
 from fouriershap._shapley.trees import walk
-from fouriershap._trees.codes import CodedTrees
+from fouriershap._trees import arithmetic
+from fouriershap._trees.codes import CodedTrees, code_trees
 from kernel_cases import Case
 from reference_kernels import Bound, reference_of
 from strategies import generators
@@ -346,6 +347,27 @@ def stream(draw: st.DrawFn) -> Case:
     return Case((bound(trees), *arguments, of_index, *ways, out), atol=atol)
 
 
+@st.composite
+def stream_mixed(draw: st.DrawFn) -> Case:
+    """Channels of any sign and sum, fewer and more than a vector holds; subtrees with tables and without."""
+    coded, players, rng = draw(ensembles(most_features=draw(st.sampled_from([4, 20]))))
+    coded = code_trees(arithmetic.one_output(coded.ensemble, 0))
+    trees = walk.prepare(coded, players)
+    n_rows, n_background = draw(st.sampled_from([1, 9, 300])), draw(st.sampled_from([1, 8, 500]))
+    codes, background = (_padded(random_codes(rng, coded, n)) for n in (n_rows, n_background))
+    first = 8 * int(rng.integers(0, n_rows // 8 + 1)) if draw(st.booleans()) else 0
+    n_channels = draw(st.sampled_from([1, 4, 9, 17]))
+    weights = rng.normal(size=(n_background, n_channels)) / n_background
+    mix = rng.normal(size=(n_rows, n_channels))
+    of_index = Bound("stream.Index", (*quadrature(SHAPLEY, 31), moments(SHAPLEY, 32), True))
+    single = draw(st.booleans())
+    out = np.ones((n_rows, trees.n_players, 1))
+    ways = (*draw(st.sampled_from([(9, 9), (3, 1), (0, 2), (2, 30)])), single)
+    atol = (1e-4 if single else 1e-10) * float(np.abs(coded.ensemble.values).max(initial=1.0))
+    given = (codes, first, n_rows, background, weights, mix, of_index, *ways, out)
+    return Case((bound(trees), *given), atol=atol)
+
+
 def _padded(codes: Ints) -> Ints:
     return np.pad(codes, ((0, 0), (0, -codes.shape[1] % 8)))
 
@@ -365,6 +387,7 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "orders.interventional": interventional_orders,
     "stream.count_bottom_subtrees": count_bottom_subtrees,
     "stream.interventional": stream,
+    "stream.mixed": stream_mixed,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,

@@ -121,7 +121,8 @@ class MixedTables {
     for (int state = 0; state < n_states; ++state) {
       const V mine = V{} + static_cast<T>(state == 2 ? 0.0 : value[state]);
       V alone[kMostSlots + 1];
-      for (int z = 0; z <= n_slots; ++z) alone[z] = alone_any[z] * (mine * any_alone) + alone_worth[z] * worth_alone;
+      for (int z = 0; z <= n_slots; ++z)
+        alone[z] = alone_any[z] * (mine * any_alone) + alone_worth[z] * worth_alone;
       one_state(mine, alone, tables + ((block * n_states + state) * 3) * size * kLanes);
     }
   }
@@ -192,7 +193,8 @@ class MixedTables {
 
   // The values of all slots and of the own player, (8 channels, slots).
   template <int W>
-  void fill_line(const BottomSubtree& bottom, const double* value, uint32_t key, int64_t block, T* line) const {
+  void fill_line(const BottomSubtree& bottom, const double* value, uint32_t key, int64_t block,
+                 T* line) const {
     const uint32_t all = static_cast<uint32_t>(size - 1), passed = key & all, state = key >> n_slots;
     const T* table = tables + (block * n_states + state) * 3 * size * kLanes;
     const T* here = table + 3 * passed * kLanes;
@@ -201,8 +203,10 @@ class MixedTables {
     if (passed == all && state < 2) left += static_cast<T>(value[state]) * load<V>(totals + block * kLanes);
     for (int slot = 0; slot < W * kLanes; ++slot) {
       const uint32_t bit = bottom.bit(slot);
-      if (!bit) columns[slot] = V{};
-      else columns[slot] = passed & bit ? gain - load<V>(table + (3 * (passed ^ bit) + 1) * kLanes) : lost;
+      if (!bit)
+        columns[slot] = V{};
+      else
+        columns[slot] = passed & bit ? gain - load<V>(table + (3 * (passed ^ bit) + 1) * kLanes) : lost;
       left -= columns[slot];
     }
     columns[bottom.own] = left;

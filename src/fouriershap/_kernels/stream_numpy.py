@@ -90,7 +90,9 @@ def mixed(
     others, rows = background[:, : len(weights)], slice(first_row, last_row)
     for factor, share in zip(mix.T, weights.T, strict=True):
         values = np.zeros(out.shape)
-        walk_numpy.interventional(trees, codes, first_row, last_row, others, share, index.moments, False, values)
+        walk_numpy.interventional(
+            trees, codes, first_row, last_row, others, share, index.moments, False, values
+        )
         out[rows] += factor[rows, None, None] * values[rows]
 
 

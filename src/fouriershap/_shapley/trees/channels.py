@@ -79,9 +79,18 @@ class ChannelTrees(TreeEngine):
         assert others is not None and weights is not None
         ready, left, seconds = self._untabled(compiled, n_rows, n_jobs)
         if ready is not None:
-            single = self.model.dtype.itemsize == 4
-            given = {"index": self.index, "single": single, "seconds": seconds, "n_jobs": n_jobs}
-            stream.interventional(ready, codes, others, weights, **given, out=out, mix=mix)
+            stream.interventional(
+                ready,
+                codes,
+                others,
+                weights,
+                index=self.index,
+                single=self.model.dtype.itemsize == 4,
+                seconds=seconds,
+                out=out,
+                n_jobs=n_jobs,
+                mix=mix,
+            )
         rows_each = max(
             min(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _WALK_WEIGHTS // len(weights)), 1
         )

@@ -73,6 +73,9 @@ _STREAM_ENTRY = 0.8  # per entry and point of its table
 _STREAM_ROW, _STREAM_ROW_SLOT = 3.0, 0.2  # per row, and per row and player on its path
 _STREAM_BACKGROUND = 1.7  # per background row
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
+# The same with channels: per entry, point and 8 of them; per key that occurs and 8 of them; per row and channel.
+_MIXED_ENTRY, _MIXED_LINE = 5.0, 20.0
+_MIXED_ROW, _MIXED_BACKGROUND, _MIXED_WIDE_ROW = 0.3, 0.08, 10.0
 _MERGED_FROM = 5_000  # rows, from which on many are equal within a small subtree
 _MERGED_NODES = 9  # of such a subtree
 LANES = 8
@@ -207,7 +210,7 @@ def choose_limits(n_rows: int, n_background: int, n_channels: int = 1) -> Stream
     """Return the limits for a batch: the more pairs of rows there are, the larger tables may be."""
     more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
     if n_channels > 1:
-        more = min(more, 0)
+        more = min(more, 0)  # a table has all channels
     merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
     return StreamLimits(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
 
@@ -238,7 +241,7 @@ class DirectCosts:
     doubled : bool
         Whether tables are in float64.
     n_channels : int
-        Weights of each background row: a stream for each, and rows that are walked one by one. 0 for one weight.
+        Weights of each background row, with which rows are walked one by one. 0 for one weight.
     n_games : int
         Games of a structured index, each of which walks the trees, row by row; 0 for other indices.
     which : (n_trees,) bool, optional
@@ -318,8 +321,7 @@ class DirectCosts:
             return math.inf
         if self.n_games:  # which nothing streams
             return 0.0
-        nanoseconds = (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) * max(self.n_channels, 1)
-        return nanoseconds * _UNIT * self.factors.stream
+        return (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) * _UNIT * self.factors.stream
 
     def stream(self, n_rows: int) -> float:
         """Return the seconds to stream ``n_rows`` rows, with walking the trees that cannot be streamed."""
@@ -327,8 +329,12 @@ class DirectCosts:
             return math.inf
         bottom = self.source.bottom_subtrees
         n_batches = -(-n_rows // bottom.batch_rows)
-        each = _subtree_costs(bottom.n_outputs, n_rows / n_batches, self.n_background, self.doubled)
-        costs = bottom.counts @ each * (n_batches * max(self.n_channels, 1) * _UNIT * self.factors.stream)
+        sizes = (n_rows / n_batches, self.n_background, self.doubled)
+        if self.n_channels:
+            each = _mixed_subtree_costs(self.n_channels, *sizes)
+        else:
+            each = _subtree_costs(bottom.n_outputs, *sizes)
+        costs = bottom.counts @ each * (n_batches * _UNIT * self.factors.stream)
         walked = ~bottom.can_stream
         if walked.any():
             costs[walked] = n_rows * self._walk_row(self.source.visits)[walked]
@@ -367,6 +373,24 @@ def _subtree_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bo
         rows = rows * _STREAM_MERGED
     table = table * (min(n_outputs, 2) * (2 if doubled else 1))
     costs = np.asarray(_STREAM_SUBTREE + rows * n_outputs + table)
+    costs.flags.writeable = False  # callers share the cached array
+    return costs
+
+
+@lru_cache(maxsize=16)
+def _mixed_subtree_costs(
+    n_channels: int, n_rows: float, n_background: int, doubled: bool
+) -> NDArray[np.float64]:
+    """Return the nanoseconds of a bottom subtree for a batch and channels that are mixed, as `_subtree_costs`."""
+    limits = choose_limits(int(n_rows), n_background, n_channels)
+    slots = np.arange(MOST_PLAYERS + 1)
+    size, n_blocks = 2.0**slots, -(-n_channels // LANES)
+    table = _MIXED_ENTRY * size * ((slots + 2) // 2) + _MIXED_LINE * np.minimum(2 * size, n_rows)
+    wide = n_channels * (_wide_subtree(n_rows, n_background) + _MIXED_WIDE_ROW * n_rows)
+    table = np.where(slots <= limits.dense_bits, n_blocks * table, wide) * (2 if doubled else 1)
+    rows = n_rows * (_STREAM_ROW + _MIXED_ROW * n_channels)
+    rows += n_background * (_STREAM_BACKGROUND + _MIXED_BACKGROUND * n_channels)
+    costs = np.asarray(_STREAM_SUBTREE + rows + table)
     costs.flags.writeable = False  # callers share the cached array
     return costs
 

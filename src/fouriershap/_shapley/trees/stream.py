@@ -116,8 +116,9 @@ def interventional(
         n = batch.shape[1]
         limits = choose_limits(n, n_background, 1 if mix is None else mix.shape[1])
         arguments: tuple[Any, ...] = (_padded(batch), 0, n, others, share)
+        kernel: Callable[..., None] = kernels.stream.interventional
         if mix is None:
-            kernel, arguments = kernels.stream.interventional, (*arguments, bound_index, *limits, single)
+            arguments = (*arguments, bound_index, *limits, single)
         else:
             kernel = kernels.stream.mixed
             arguments = (*arguments, mix[first : first + n], bound_index, *limits[:2], single)
