@@ -60,6 +60,7 @@ _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
 _WORTH = 2.0  # times its own time a fit may save, or it is not tried
+_VALUE_SECONDS = 5e-6  # of a representation, for a player of a row against a background row
 _LARGEST_FIT = 4  # times the queries of the smallest
 _QUICK = 2e-6  # seconds of a query, below which it is not worth looking for equal rows
 
@@ -388,14 +389,15 @@ class _Call:
 
         A larger fit leaves less to sample, but nobody knows how much: it may cost a quarter of the time.
         """
-        box, outputs, budget = self._box, self._engine.n_outputs, FIRST_BUDGET
-        needed = expected_fit_seconds(box, outputs, budget, query)
-        while (
-            budget < _LARGEST_FIT * FIRST_BUDGET
-            and expected_fit_seconds(box, outputs, 2 * budget, query) < seconds / _LARGEST_FIT
-        ):
+        box, budget = self._box, FIRST_BUDGET
+        values: float = _VALUE_SECONDS * box.n_players * box.background.n_rows * self._n_rows
+
+        def cost(budget: int) -> float:
+            return values + expected_fit_seconds(box, self._engine.n_outputs, budget, query)
+
+        while budget < _LARGEST_FIT * FIRST_BUDGET and cost(2 * budget) < seconds / _LARGEST_FIT:
             budget *= 2
-            needed = expected_fit_seconds(box, outputs, budget, query)
+        needed = cost(budget)
         return (budget, needed) if _WORTH * needed < seconds else (0, needed)
 
     def _use(self, sampler: Sampler, fitted: FitResult, rows: Pool) -> None:
