@@ -168,6 +168,7 @@ READERS = {
     ),
 }
 READERS |= {library: reader for library, reader in format_readers(Reader).items() if library in CASES}
+READERS |= {library: Reader() for library in CASES if library not in READERS}
 EVERY = [(library, name) for library, cases in CASES.items() for name in cases]
 
 
