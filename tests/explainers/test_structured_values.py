@@ -6,6 +6,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
+from fouriershap._base import files
 from fouriershap._blackbox.sampler import Game, Sampler
 from fouriershap._shapley.indices import structured_index
 from structured_oracles import by_orders
@@ -323,3 +324,30 @@ def test_conditional_values_of_many_players():
             dependence="gaussian",
             causal_order=[[*range(5)], [*range(5, 11)]],
         )
+
+
+NAMES_IN_FILES = [
+    "owen[[0,1],2]",
+    "owen[[0,1],[2,3],[],4]",
+    "owen[[0,1],[2,2],4]",
+    "owen[[0,1],[2,3],-1]",
+    "owen[[0,1],[2,3],4.0]",
+    "owen" + "[" * 100 + "0,1,2,3,4" + "]" * 100,
+    "owen" + "[" * 100_000,
+    "asymmetric[0,1,2,3,4]",
+    "asymmetric[[[0,1]],[2,3],[4]]",
+    "asymmetric{}",
+    "owen",
+]
+
+
+@pytest.mark.parametrize("name", NAMES_IN_FILES)
+def test_files_with_other_structures(boosted, name, tmp_path):
+    model, X = boosted
+    path = tmp_path / "model.fshap"
+    fs.Explainer(model, X, **STRUCTURES["owen"][0]).save(path)
+    contents = files.read(path)
+    header = contents.header | {"engine": contents.header["engine"] | {"index": name}}
+    files.write(path, contents.kind, dict(contents.arrays), header)
+    with pytest.raises(fs.FileFormatError, match="its index is"):
+        fs.load(path)

@@ -309,11 +309,10 @@ def _structured(name: str) -> Index:
     """Return the index whose name is "owen" or "asymmetric" and lists of lists of players."""
     kind = next(kind for kind in _SUBGAMES if name.startswith(kind))
     tree = parse_structure(name, kind)
-    require(tree is not None and bool(tree), "its index is not known")
+    require(tree is not None, "its index is not known")
     assert tree is not None
-    require(
-        kind == OWEN or all(isinstance(group, list) and group for group in tree), "its index is not known"
-    )
+    is_chain = all(isinstance(group, list) and not any(isinstance(p, list) for p in group) for group in tree)
+    require(kind == OWEN or is_chain, "its index is not known")
 
     def refuse(*_: object) -> Any:
         raise InputError(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_MOST_LEVELS = 64  # of groups within groups
 UNIFORM, ALWAYS, NEVER = range(3)  # laws of t: uniform in [0, 1], 1, and 0
 
 
@@ -142,8 +143,13 @@ def parse_structure(name: str, begin: str) -> list[Any] | None:
 
 
 def _is_partition(tree: list[Any]) -> bool:
-    try:
-        players = list(_members(tree))
-    except RecursionError:
-        return False
-    return all(type(player) is int for player in players) and sorted(players) == list(range(len(players)))
+    """Return whether every player is somewhere in the lists, once, and no list is empty."""
+    players, level = list[Any](), [tree]
+    for _ in range(_MOST_LEVELS):
+        if not all(level):
+            return False
+        children = list(chain_of.from_iterable(level))
+        players += [child for child in children if not isinstance(child, list)]
+        level = [child for child in children if isinstance(child, list)]
+    all_integers = all(type(player) is int for player in players)
+    return not level and all_integers and sorted(players) == list(range(len(players)))
