@@ -222,7 +222,7 @@ def test_the_library_judges_every_form(name: str, kind: str, tmp_path: Path, cap
     assert n_answered > 5
 
 
-def test_unknown_labels_are_counted() -> None:
+def test_unknown_labels_are_counted(tmp_path: Path) -> None:
     X, y = training("words")
     rows = X[:9].assign(c=pd.Categorical(["white"] * 4 + ["red"] * 3 + ["pink"] * 2))
     for name in ("hist", "lightgbm"):
@@ -231,6 +231,19 @@ def test_unknown_labels_are_counted() -> None:
         with pytest.warns(fs.LabelWarning, match=r"'c', has 6 values that the model does not know.*'white'"):
             found = explainer.predict(rows)
         np.testing.assert_allclose(found, model.predict(rows), rtol=1e-6)
+    model = cat(X, y)  # which keeps hashes of the labels in its splits alone
+    explainer = fs.TreeExplainer(model, of_plain_labels(X))
+    explainer.save(tmp_path / "e.fshap")
+    plain = of_plain_labels(rows)
+    for one in (explainer, fs.load(tmp_path / "e.fshap")):
+        with pytest.warns(
+            fs.LabelWarning, match=r"'c', has 6 values .*'white', 'pink'.* background have them"
+        ):
+            np.testing.assert_allclose(one.predict(plain), model.predict(plain), rtol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fs.LabelWarning)
+        explainer.predict(of_plain_labels(X))
+        fs.TreeExplainer(model).predict(plain)  # no background says what else it has seen
     with pytest.raises(
         fs.InputError, match=r"'c', has the label 'pink'.*XGBoost refuses.*'blue', 'green', 'red'"
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,10 @@ from fouriershap._base.checks import as_array, numbered_names
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._explainers.parts import Parts
 from fouriershap._libraries import ModelCheck, Reading, native_rows, read
+from fouriershap._rows.cityhash import hash_label
 from fouriershap._rows.frames import column_names, in_order, unmask
 from fouriershap._rows.inputs import InputAdapter, RulesEncoder
+from fouriershap._rows.pool import Pool
 from fouriershap._rows.rules import InputRules
 from fouriershap._shapley.engine import Engine
 
@@ -70,6 +73,18 @@ def feature_names_of(
     if found is not None and len(found) != n_features:
         found = None  # encoding the rows says what is wrong with them
     return rules, found or numbered_names(n_features)
+
+
+def with_labels_of(rules: InputRules, background: Any) -> InputRules:
+    """Return rules that know the labels of a background, too, where the model names only those of its splits."""
+    if not (rules.labels.in_splits_only and rules.vocabularies):
+        return rules
+    pool = Pool(background, "background")
+    known = {
+        f: tuple(dict.fromkeys([*known, *map(hash_label, set(pool.labels(f)) - {None})]))
+        for f, known in rules.vocabularies.items()
+    }
+    return rules.replace(vocabularies=known, labels=replace(rules.labels, in_splits_only=False))
 
 
 def model_parts(

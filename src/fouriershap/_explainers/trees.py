@@ -30,6 +30,7 @@ from fouriershap._explainers.models import (
     feature_names_of,
     model_parts,
     read_or_refuse,
+    with_labels_of,
 )
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._libraries import (
@@ -199,6 +200,7 @@ def tree_parts(
     rows = share = None
     if entered.rows is not None:
         rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)
+        rules = with_labels_of(rules, entered.rows)
         share = check_weights(weights, len(rows))
     elif weights is not None:
         raise InputError("weights were given without a background; give one.")

@@ -42,7 +42,7 @@ _CASTING = Casting(
     longdouble_to_double=True,
     missing_to_double=("pandas",),
 )
-_LABELS = LabelRule("CatBoost", LABELS, LABELS, refuses_missing=True, hashed=True)
+_LABELS = LabelRule("CatBoost", LABELS, LABELS, refuses_missing=True, hashed=True, in_splits_only=True)
 
 
 def read_estimator(model: Any) -> Reading:

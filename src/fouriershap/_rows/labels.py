@@ -50,6 +50,8 @@ class LabelRule:
         Whether labels that are floats are compared after the cast of the rows.
     hashed : bool
         Whether vocabularies hold 32-bit hashes of the labels' texts.
+    in_splits_only : bool
+        Whether vocabularies hold the labels that some split names, but not all that the model has seen.
     """
 
     library: str = "the model"
@@ -64,6 +66,7 @@ class LabelRule:
     empty_is_missing: bool = False
     in_dtype: bool = False
     hashed: bool = False
+    in_splits_only: bool = False
 
     def of_streams(self) -> LabelRule:
         """Return the rule for rows that cannot hold categories: of files, of engines, of one pandas Series."""
@@ -107,11 +110,13 @@ class LabelRule:
                 unknown[label] = None
                 n_unknown += 1 if counts is None else counts[position]
             found.append(code)
-        if unknown and not self.hashed:  # hashes are of the labels that some split names
+        if unknown and not self.in_splits_only:
+            others = "It knows" if not self.hashed else "Neither its splits nor the background have them"
+            names = "" if self.hashed else f": {truncated_list(known)}"
             warn(
                 f"{where} has {n_unknown:,} value{'s' * (n_unknown > 1)} that the model does not know "
                 f"({truncated_list(list(unknown))}), which {self.library} sends where its trees send unknown or "
-                f"missing labels. It knows: {truncated_list(known)}.",
+                f"missing labels. {others}{names}.",
                 LabelWarning,
             )
         return found
