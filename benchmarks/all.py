@@ -63,6 +63,7 @@ STEPS = (
     Step("scale.py", modules=("pyspark", "dask", "distributed", "pyarrow"), programs=("java",)),
     Step("orders.py"),
     Step("catboost_ctr.py"),
+    Step("new_forms.py"),
     Step("sparse_wht.py"),
     Step("jax_versions.py"),
     Step("questions.py"),
