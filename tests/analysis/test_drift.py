@@ -144,6 +144,13 @@ def test_several_outputs_and_probabilities() -> None:
     share = explainer.drift(X[30:60])
     change = binary.predict_proba(X[30:60])[:, 1].mean() - binary.predict_proba(X[:30])[:, 1].mean()
     assert share.change[0, 0] == pytest.approx(change, abs=1e-6)
+    assert drift.outputs == ("0", "1", "2") and share.outputs == ("probability of True",)
+    title = share.plot(output="True").get_title()
+    assert title.startswith("mean probability of True ")
+    reasons = explainer.reasons(X[:3], output="probability of True")
+    assert reasons.frame().to_dict() == explainer.reasons(X[:3], output="True").frame().to_dict()
+    with pytest.raises(fs.InputError, match="output names 'False'"):
+        share.plot(output="False")
     # Rescaled values of pairs of rows are antisymmetric, too.
     back = fs.TreeExplainer(binary, X[30:60], output="probability").drift(X[:30])
     np.testing.assert_allclose(share.low, -back.high, atol=1e-6)

@@ -19,7 +19,14 @@ from fouriershap.analysis.explainer import (
 )
 from fouriershap.analysis.means import group_rows, make_terms
 from fouriershap.analysis.moments import Floats, Moments, check_level, interval
-from fouriershap.analysis.results import PlayerResult, bracket, group_columns, signed, strongest_lines
+from fouriershap.analysis.results import (
+    PlayerResult,
+    bracket,
+    group_columns,
+    predicted,
+    signed,
+    strongest_lines,
+)
 
 _SHOWN = 10
 
@@ -112,10 +119,10 @@ class Drift(PlayerResult):
         """Draw bars; a line per player for periods, points for groups."""
         ends, before = (self.low[:, :, o], self.high[:, :, o]), self.before[o]
         if len(self.groups) == 1:
-            title = f"mean prediction {before:.4g} → {before + self.change[0, o]:.4g}"
+            title = f"mean {predicted(self.outputs, o)} {before:.4g} → {before + self.change[0, o]:.4g}"
             own = (ends[0][0], ends[1][0])
             return plotting.bars(self.names, self.values[0, :, o], top_k, title, ax, own)
-        title = f"change of the mean prediction from {before:.4g}"
+        title = f"change of the mean {predicted(self.outputs, o)} from {before:.4g}"
         about = (self.groups, self.names, self.values[:, :, o], ends)
         if not self.in_order:
             return plotting.side_by_side(*about, top_k, title, ax)

@@ -112,8 +112,11 @@ def with_other_background(
 
 
 def output_names(explainer: ExplainerLike) -> tuple[str, ...]:
-    """Return the names of the outputs, numbered where they have none."""
-    return explainer.output_names or tuple(f"output {k}" for k in range(explainer.engine.n_outputs))
+    """Return the names of the outputs, numbered where they have none: "probability of default" of a single class."""
+    names = explainer.output_names
+    if names is None:
+        return tuple(f"output {k}" for k in range(explainer.engine.n_outputs))
+    return (f"{explainer.engine.output.unit or 'output'} of {names[0]}",) if len(names) == 1 else names
 
 
 def encode_rows(explainer: ExplainerLike, X: Any, name: str = "X") -> Rows:

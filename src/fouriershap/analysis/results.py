@@ -132,5 +132,12 @@ def strongest_lines(
 
 
 def check_output(output: Any, outputs: tuple[str, ...]) -> int:
-    """Return the position of an output given by name or position."""
+    """Return the position of an output given by name or position; of a single one also by the name of its class."""
+    if len(outputs) == 1 and isinstance(output, str) and outputs[0].endswith(f" of {output}"):
+        return 0
     return find_position(output, outputs, "output")
+
+
+def predicted(outputs: tuple[str, ...], o: int) -> str:
+    """Return what a prediction of an output is called: its name where it is the only one and has one."""
+    return "prediction" if len(outputs) > 1 or outputs[o].startswith("output ") else outputs[o]

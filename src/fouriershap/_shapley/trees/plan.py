@@ -74,8 +74,8 @@ _STREAM_ROW, _STREAM_ROW_SLOT = 3.0, 0.2  # per row, and per row and player on i
 _STREAM_BACKGROUND = 1.7  # per background row
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
 # The same with channels: per entry, point and 8 of them; per key that occurs and 8 of them; per row and channel.
-_MIXED_ENTRY, _MIXED_LINE = 5.0, 20.0
-_MIXED_ROW, _MIXED_BACKGROUND, _MIXED_WIDE_ROW = 0.3, 0.08, 10.0
+_MIXED_ENTRY, _MIXED_LINE = 7.0, 25.0
+_MIXED_ROW, _MIXED_BACKGROUND, _MIXED_WIDE_ROW = 0.4, 0.1, 10.0
 _MERGED_FROM = 5_000  # rows, from which on many are equal within a small subtree
 _MERGED_NODES = 9  # of such a subtree
 LANES = 8
