@@ -208,11 +208,16 @@ class Conditioned:
         both = known[:, :, None] & known[:, None, :]
         blocks = np.where(both, covariances, 0.0) + (~known)[:, :, None] * np.eye(known.shape[1])
         self._precision = np.where(both, np.linalg.inv(blocks), 0.0)
-        self._log_det = np.linalg.slogdet(blocks)[1]  # (n_components, n_coalitions)
+        self._blocks = blocks
         left = covariances - covariances @ self._precision @ covariances
         unknown = ~known[:, :, None] & ~known[:, None, :]
         # (n_components, n_coalitions, n_numbers, n_numbers), 0 for what is known
         self.covariances = np.where(unknown, (left + left.swapaxes(2, 3)) / 2, 0.0)
+
+    @cached_property
+    def _log_det(self) -> Floats:
+        """(n_components, n_coalitions) of the covariances of what is known."""
+        return np.asarray(np.linalg.slogdet(self._blocks)[1])
 
     def log_joint(self, positions: Floats, symbols: NDArray[np.int64]) -> Floats:
         """Return log densities of components and what is known of rows, (n_components, n_coalitions, n_rows)."""

@@ -80,8 +80,10 @@ class PairedCoalitions:
 def pair_coalitions(n_players: int, most: int, rng: np.random.Generator) -> PairedCoalitions:
     """Return coalitions for budgets of up to ``most`` pairs."""
     totals = np.array([0.0] + [_n_pairs(n_players, s) for s in range(1, n_players // 2 + 1)])
-    masks, sizes = [], []
-    for s, n in enumerate(_counts(n_players, totals, most).tolist()):
+    counts = _counts(n_players, totals, most)
+    sizes = np.repeat(np.arange(len(counts)), counts)
+    masks, first = np.zeros((len(sizes), n_players), dtype=bool), 0
+    for s, n in enumerate(counts.tolist()):
         found: dict[tuple[int, ...], None] = {}
         while len(found) < n:
             for order in rng.random((n + 8, n_players)).argsort(axis=1)[:, :s].tolist():
@@ -89,10 +91,10 @@ def pair_coalitions(n_players: int, most: int, rng: np.random.Generator) -> Pair
                 if 2 * s == n_players and chosen[0] != 0:  # both of a pair have this size
                     chosen = tuple(sorted(set(range(n_players)) - set(chosen)))
                 found[chosen] = None
-        for members in list(found)[:n]:
-            masks.append(np.isin(np.arange(n_players), members))
-            sizes.append(s)
-    return PairedCoalitions(np.array(masks), np.array(sizes), totals)
+        if s:
+            np.put_along_axis(masks[first : first + n], np.array(list(found)[:n]).reshape(n, s), True, axis=1)
+        first += n
+    return PairedCoalitions(masks, sizes, totals)
 
 
 def _n_pairs(n: int, s: int) -> float:
