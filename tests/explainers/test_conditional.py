@@ -189,6 +189,40 @@ def test_labels_and_missing_values_follow_what_is_known() -> None:
     np.testing.assert_allclose(apart.shap_values(Q)[:, :4], 0.0, atol=0.1)
 
 
+def test_trees_on_masked_rows_are_explained_exactly(tmp_path: Path) -> None:
+    X, Q = mixed_rows(300), mixed_rows(4, 1)
+    explainer = fs.BlackBoxExplainer(score, X, dependence="data", **CONDITIONAL)
+    engine: Any = explainer.engine
+    codes = explainer.inputs.encode(Q).codes
+    known = engine.encode(codes)
+    assert not np.isnan(known).any()
+
+    def v(S: int) -> Floats:
+        if S == 31:
+            return score(Q)
+        some = np.where([S >> f & 1 for f in range(5)], known, np.nan)
+        return np.asarray(engine.trees[0].predict(some)[:, 0])
+
+    values = explainer.shap_values(Q)
+    np.testing.assert_allclose(values, shapley(v, 5).T, atol=1e-5)
+    np.testing.assert_allclose(values.sum(axis=1) + explainer.expected_value, score(Q), atol=1e-5)
+    np.testing.assert_allclose(engine.partial_means(codes, [(0, 4)])[:, 0, 0], v(0b10001), atol=1e-6)
+    with pytest.raises(InputError, match="has no interactions"):
+        explainer.shap_interaction_values(Q)
+
+    rows = correlated(1000, 3)
+    model = LinearRegression().fit(rows, rows @ [1.0, 2.0, 0.0])
+    explainer = fs.Explainer(model, rows, dependence="data", **CONDITIONAL)
+    near = fs.Explainer(model, rows, **GAUSSIAN).shap_values(rows[:50])
+    found = explainer.shap_values(rows[:50])
+    assert np.corrcoef(near.ravel(), found.ravel())[0, 1] > 0.95
+    explainer.save(tmp_path / "e.fshap")
+    loaded = fs.load(tmp_path / "e.fshap")
+    assert isinstance(loaded, fs.Explainer)
+    np.testing.assert_allclose(loaded.shap_values(rows[:5]), found[:5], atol=1e-5)
+    assert loaded.quality.dependence == DependenceReport("data")
+
+
 def test_rows_do_not_depend_on_each_other() -> None:
     X = correlated(300, 3)
     model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, quadratic(X))

@@ -16,6 +16,7 @@ from fouriershap._base.messages import truncated_repr
 from fouriershap._base.queries import check_random_state
 from fouriershap._blackbox.coded import CodedEngine
 from fouriershap._blackbox.live import LiveEngine
+from fouriershap._blackbox.masked import MaskedEngine, fit_masked
 from fouriershap._dependence.fit import MODELS
 from fouriershap._explainers.parts import Parts
 from fouriershap._rows.frames import unmask
@@ -23,7 +24,7 @@ from fouriershap._rows.inputs import InputAdapter, LevelEncoder
 from fouriershap._shapley.conditional.choice import AUTO, DependenceChoice
 from fouriershap._shapley.conditional.engine import ConditionalEngine, Settings, make_conditional
 
-CONDITIONAL = "conditional"
+CONDITIONAL, DATA = "conditional", "data"
 _TOLERANCE = 0.02
 _FITTED, _FITTED_TO_BOXES = 1 << 15, 1 << 13  # rows whose outputs a control is fitted to
 _OPTIONS = ("dependence", "data", "tolerance", "random_state")
@@ -47,7 +48,7 @@ def with_dependence(build: Callable[[dict[str, Any]], Parts], options: dict[str,
     }
     if others.get("device", "cpu") != "cpu":
         raise InputError("device is 'jax', but conditional values are computed on 'cpu' only.")
-    choice = check_choice("dependence", own.get("dependence", AUTO), (AUTO, *MODELS))
+    choice = check_choice("dependence", own.get("dependence", AUTO), (AUTO, *MODELS, DATA))
     tolerance = check_number("tolerance", own.get("tolerance", _TOLERANCE))
     if not 0 < tolerance <= 1:
         raise InputError(f"tolerance is {truncated_repr(tolerance)}; give a number above 0, up to 1.")
@@ -80,6 +81,9 @@ def _conditioned(parts: Parts, dependence: str, data: Any, tolerance: float, see
             f"{'background' if data is None else 'data'} has {what}; a dependence is fitted to several rows of finite "
             "numbers."
         )
+    if dependence == DATA:
+        masked = fit_masked(parts.engine, rows, parts.inputs.code_players, seed)
+        return replace(parts, engine=masked, fit=None)
     player = tuple(parts.inputs.code_players.tolist())
     choice = DependenceChoice(dependence, parts.inputs.encoder.label_codes(), player, seed)
     engine = make_conditional(parts.engine, choice, rows, weights, Settings(tolerance, n_fitted, seed))
@@ -97,6 +101,9 @@ def _coded(parts: Parts, engine: LiveEngine) -> Parts:
 def conditional_from_contents(parts: Parts, contents: Contents) -> Parts:
     """Return the parts of a saved explainer with the dependence that the file holds, if it does."""
     header = get_part(contents.header, "engine")
+    if "masked" in header:
+        about = get_part(header, "masked")
+        return replace(parts, engine=MaskedEngine.from_contents(contents.arrays, about, parts.engine))
     if CONDITIONAL not in header:
         return parts
     about = get_part(header, CONDITIONAL)

@@ -133,6 +133,11 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
             f"These SHAP values explain {what}: they are the exact values of the {raw} against each background row, "
             "times the slope from that row's output to the explained one's. They add up to what the model predicts."
         )
+    elif info.is_conditional:
+        first = (
+            "These SHAP values are conditional: an absent feature follows those that are known, under a model of how "
+            "features depend on each other, and they are as right as that model. They add up exactly."
+        )
     elif not is_raw and engine.quality.tolerance:
         first = (
             f"These SHAP values explain {what} themselves. They are sampled, with standard errors of at most "

@@ -102,7 +102,7 @@ def _choose_length(task: Task, y: Floats, shape: tuple[float, int]) -> _Grown:
         if length > max(MOST_TREES // task.n_outputs, LENGTHS[0]):
             break
         model = _boost(task.codes[inside], y[inside], shape, length, task.seed, model)
-        with _one_thread():
+        with one_thread():
             staged = model.staged_predict(task.codes[outside])
             loss = np.array([((stage - y[outside]) ** 2).sum() for stage in staged])
         best = int(np.argmin(loss))
@@ -157,7 +157,7 @@ def _boost(
     model.set_params(max_iter=length)
     # scikit-learn finds no bins in a column without any value; one value is as useless, and it can be binned.
     codes = np.where(np.isnan(codes).all(axis=0), 0.0, codes)
-    with _one_thread():
+    with one_thread():
         return model.fit(codes, y)
 
 
@@ -167,7 +167,7 @@ def _count_bins(codes: Floats) -> int:
     return int(np.clip(most, 2, 255))
 
 
-def _one_thread() -> Any:
+def one_thread() -> Any:
     """Keep scikit-learn to one thread: its work comes in crumbs, and on a busy machine threads that wait for
     each other after every crumb take many times as long.
     """
