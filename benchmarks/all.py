@@ -62,6 +62,7 @@ STEPS = (
     Step("linear.py"),
     Step("scale.py", modules=("pyspark", "dask", "distributed", "pyarrow"), programs=("java",)),
     Step("orders.py"),
+    Step("dependence.py"),
     Step("catboost_ctr.py"),
     Step("new_forms.py"),
     Step("sparse_wht.py"),

@@ -1,4 +1,4 @@
-"""Interactions of order 2 and 3 beside shapiq, 100 rows against 100 and more: `python benchmarks/orders.py`.
+"""Interactions of order 2 and 3 beside shapiq, against rows or path-dependent: `python benchmarks/orders.py`.
 
 CPU time on one thread, explainers made anew each time, the quickest of some rounds. shapiq is asked twice: by its
 public TreeExplainer, and by the class beneath it row by row, which is its C++ with little around. Every number is
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -50,17 +51,25 @@ def make_models(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def contenders(
-    model: Any, rows: np.ndarray, background: np.ndarray, order: int, index: str
+    model: Any, rows: np.ndarray, background: np.ndarray | None, order: int, index: str
 ) -> dict[str, Any]:
+    """Return the calls; without a background the public ones alone, path-dependent."""
     import shapiq
     from shapiq.tree.interventional.computer import InterventionalTreeSHAPIQ
 
     import fouriershap as fs
 
-    many, others = rows.astype(float), background.astype(float)
+    many = rows.astype(float)
 
     def ours() -> Any:
         return fs.TreeExplainer(model, background, n_jobs=1).interactions(rows, order, index=index)
+
+    def theirs_by_path() -> Any:
+        return shapiq.TreeExplainer(model, index=index, max_order=order, min_order=1).explain_X(many)
+
+    if background is None:
+        return {"fouriershap": ours, "shapiq": theirs_by_path}
+    others = background.astype(float)
 
     def theirs() -> Any:
         options = {"mode": "interventional", "reference_dataset": others, "backend": "shapiq"}
@@ -83,10 +92,15 @@ def largest_difference(ours: Any, theirs: Any) -> float:
 
 
 def one_cell(
-    model: Any, rows: np.ndarray, background: np.ndarray, order: int, index: str, rounds: int
+    model: Any, rows: np.ndarray, background: np.ndarray | None, order: int, index: str, rounds: int
 ) -> dict[str, Any]:
     run = contenders(model, rows, background, order, index)
-    differs = largest_difference(run["fouriershap"](), run["shapiq"]())
+    theirs = run["shapiq"]()
+    if isinstance(theirs, list):  # path-dependent: one result for each row
+        sets = {players for one in theirs for players in one.dict_values if players}
+        stacked = {players: np.array([one[players] for one in theirs]) for players in sets}
+        theirs = SimpleNamespace(values=stacked)
+    differs = largest_difference(run["fouriershap"](), theirs)
     return {"differs": differs, "times": time_interleaved(run, rounds=rounds, most_seconds=MOST_SECONDS)}
 
 
@@ -103,12 +117,21 @@ def main() -> None:
     wanted = [(name, 100, order, index) for name in models for order in (2, 3) for index in INDICES]
     wanted.append(("XGBoost, 100 x depth 6", options.large, 3, "STII"))
     print_machine(PACKAGES)
-    labelled = {(name, f"{n:,} x {n:,}", str(order), index): (n, order) for name, n, order, index in wanted}
+    labelled = {
+        (name, f"{n:,} x {n:,}", str(order), index): (n, n, order) for name, n, order, index in wanted
+    }
+    by_path = [name for name in models if name.endswith("depth 6")]
+    labelled |= {
+        (name, f"{n:,}, path-dependent", "3", "k-SII"): (n, 0, 3)
+        for name in by_path
+        for n in (100, options.large)
+    }
     cells = Cells(RESULTS / "orders.json", PACKAGES, wanted=map(", ".join, labelled))
     cells.page = lambda: page(cells, list(labelled))
     cells.beside = {"features": N_FEATURES}
-    for labels, (n, order) in labelled.items():
-        work = partial(one_cell, models[labels[0]], X[-n:], X[:n], order, labels[-1], options.rounds)
+    for labels, (n, n_background, order) in labelled.items():
+        background = X[:n_background] if n_background else None
+        work = partial(one_cell, models[labels[0]], X[-n:], background, order, labels[-1], options.rounds)
         found = told(cells.measure(", ".join(labels), work, again=options.again))
         print(" | ".join((*labels, *found)), flush=True)
     cells.write()
@@ -117,8 +140,10 @@ def main() -> None:
 def told(cell: dict[str, Any]) -> tuple[str, ...]:
     """Seconds, how many times ours, and how far apart the numbers are."""
     ours, *others = (each["cpu_seconds"] for each in cell["times"].values())
+    nothing = [""] * (2 - len(others))  # path-dependent: nothing is asked beneath
     seconds = (f"{value:.3f}" for value in (ours, *others))
-    return (*seconds, *(f"{other / ours:.1f}" for other in others), f"{cell['differs']:.0e}")
+    times = (f"{other / ours:.1f}" for other in others)
+    return (*seconds, *nothing, *times, *nothing, f"{cell['differs']:.0e}")
 
 
 def page(cells: Cells, labelled: list[tuple[str, ...]]) -> str:
