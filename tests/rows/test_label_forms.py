@@ -342,6 +342,28 @@ def test_categories_of_other_types_for_codes(labels: list[Any], tmp_path: Path) 
             one.predict(rows)
 
 
+def test_none_stays_none_in_hybrids() -> None:
+    X, y = training("words")
+    X = X.assign(c=X["c"].astype(object).where(np.arange(len(X)) % 5 > 0, None))
+    assert X["c"].dtype == object and X["c"].iloc[0] is None
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), remainder="passthrough")
+    pipeline = make_pipeline(steps, RandomForestRegressor(3, random_state=0)).fit(X, y)
+    explainer = fs.TreeExplainer(pipeline, X[:20], groups="input")
+    np.testing.assert_allclose(
+        explainer.shap_values(X[:9]).sum(axis=1) + explainer.expected_value,
+        pipeline.predict(X[:9]),
+        rtol=1e-6,
+    )
+    seen = set()
+
+    def model(rows: pd.DataFrame) -> np.ndarray:
+        seen.update(type(label).__name__ for label in rows["c"])
+        return pipeline.predict(rows)
+
+    fs.Explainer(model, X[:20]).shap_values(X[:9])
+    assert seen == {"str", "NoneType"}
+
+
 @pytest.mark.parametrize("kind", ["words", "integers"])
 def test_lists_keep_their_types(kind: str, tmp_path: Path) -> None:
     X, y = training(kind)

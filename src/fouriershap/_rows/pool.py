@@ -105,6 +105,10 @@ class Pool:
             # Arrays, not series: pandas would align series by their index.
             columns = {name: self.native.iloc[:, j].array for j, name in enumerate(self.native.columns)}
             taken = {name: column.take(index[:, j]) for j, (name, column) in enumerate(columns.items())}
+            for j, (name, column) in enumerate(taken.items()):
+                given = self.native.iloc[:, j]
+                if given.dtype == object:  # from which pandas would infer text, with NaN for None
+                    taken[name] = type(given)(column, dtype=object)
             return type(self.native)(taken)
         import narwhals as nw
 
