@@ -7,7 +7,7 @@ NAMES = """
     FourierShapWarning CostWarning InputError LabelWarning MissingDependencyError MissingFileError ModelWarning
     NoiseWarning
     QueryError ReportWarning SlowKernelWarning UnsupportedModelError BlackBoxExplainer BlackBoxFit Candidate
-    Explainer Fidelity Interval OutputColumn Plan ProductExplainer Quality Spectrum SpectrumExplainer Stage
+    Explainer Fidelity Interval OnnxModel OutputColumn Plan ProductExplainer Quality Spectrum SpectrumExplainer Stage
     TopTerms TreeEnsemble TreeExplainer Waves load read_model sparse_walsh_hadamard survival_trees tree_spectrum
     walsh_hadamard Cohorts Drift Importance Interactions Reasons about analysis calibrate plots spectra Reading
     libraries explain_game GameExplanation PartialDependence Effects patch_shap patched_shap unpatch_shap

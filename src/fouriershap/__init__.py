@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fouriershap._libraries import libraries as libraries
     from fouriershap._libraries import read_model as read_model
     from fouriershap._libraries import survival_trees as survival_trees
+    from fouriershap._libraries.onnx.network import OnnxModel as OnnxModel
     from fouriershap._shapley.engine import Plan as Plan
     from fouriershap._shapley.engine import Quality as Quality
     from fouriershap._trees.ensemble import TreeEnsemble as TreeEnsemble
@@ -80,6 +81,7 @@ _HOMES = {
     "Importance": "analysis.importance",
     "Interactions": "analysis.interactions",
     "Interval": "_blackbox.fidelity",
+    "OnnxModel": "_libraries.onnx.network",
     "OutputColumn": "_explainers.batches",
     "PartialDependence": "analysis.dependence",
     "Plan": "_shapley.engine",

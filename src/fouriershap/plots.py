@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from fouriershap import InputError, Interactions
 from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import import_optional, numbered_names
+from fouriershap._base.messages import wrapped
 
 __all__ = ["interaction_heatmap", "interaction_network"]
 
@@ -48,9 +49,9 @@ def interaction_heatmap(
     strength = np.abs(array).mean(axis=0)
     order = np.argsort(-strength.sum(axis=1), kind="stable")[: max(1, top_k)]
     shown = strength[np.ix_(order, order)]
-    ax = _axes(ax, 1.2 + 0.5 * len(order))
+    ax = _axes(ax, max(4.5, 1.8 + 0.5 * len(order)))
     image = ax.imshow(shown, cmap="Blues", vmin=0)
-    labels = [names[i] for i in order]
+    labels = [wrapped(names[i], 22) for i in order]
     ax.set_xticks(range(len(order)), labels, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(order)), labels)
     largest = shown.max()
@@ -65,7 +66,7 @@ def interaction_heatmap(
 
 @check_arguments
 def interaction_network(interactions: Interactions, *, ax: Any = None) -> Any:
-    """Plot pairs as edges between their players: wider if stronger, blue if they raise the output, else red.
+    """Plot pairs as edges between their players: wider if stronger, red if they raise the output, else blue.
 
     Parameters
     ----------
@@ -94,19 +95,19 @@ def interaction_network(interactions: Interactions, *, ax: Any = None) -> Any:
     largest = max(float(sizes.max()), 1e-300)
     for (a, b), strength, signed in zip(pairs, sizes, mean, strict=True):
         (x0, y0), (x1, y1) = place[a], place[b]
-        colour = "#1f6fb4" if signed >= 0 else "#c8373a"
+        colour = "#c8373a" if signed >= 0 else "#1f6fb4"
         ax.plot([x0, x1], [y0, y1], color=colour, linewidth=0.5 + 6 * strength / largest, alpha=0.7, zorder=1)
     for name, (x, y) in place.items():
         ax.scatter([x], [y], s=60, color="#333333", zorder=2)
         side = "left" if x > 0.1 else "right" if x < -0.1 else "center"
         level = "center" if side != "center" else "bottom" if y > 0 else "top"
-        ax.text(1.1 * x, 1.1 * y, name, ha=side, va=level, fontsize=9)
+        ax.text(1.1 * x, 1.1 * y, wrapped(name, 18), ha=side, va=level, fontsize=9)
     ax.set_xlim(-1.6, 1.6)
-    ax.set_ylim(-1.3, 1.3)
+    ax.set_ylim(-1.6, 1.6)
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.set_title(
-        f"{len(pairs)} strongest pairs (blue: raise the output on average, red: lower it)", fontsize=9
+        f"{len(pairs)} strongest pairs (red: raise the output on average, blue: lower it)", fontsize=9
     )
     return ax
 

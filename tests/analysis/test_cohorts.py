@@ -11,6 +11,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
 import fouriershap as fs
+from fouriershap.analysis import cohort_tree
 from fouriershap.analysis.cohort_tree import Split, describe_leaf, find_leaves, grow
 from fouriershap.analysis.moments import student_quantile
 from oracles import shap_values, variance_freedom
@@ -138,3 +139,12 @@ def test_frames_pictures_and_errors() -> None:
         explainer.cohorts(X, max_leaves=5)
     with pytest.raises(fs.InputError, match="needs 40"):
         explainer.cohorts(X[:10])
+
+
+def test_conditions_that_allow_for_missing_numbers_stand_in_brackets() -> None:
+    low, high = cohort_tree.Split(0, 5.0, False, True), cohort_tree.Split(1, 2.0, False)
+    names = ("age", "debt")
+    assert cohort_tree.describe_leaf(((low, False),), names) == "age < 5 or missing"
+    assert (
+        cohort_tree.describe_leaf(((low, False), (high, True)), names) == "(age < 5 or missing) and debt >= 2"
+    )

@@ -216,7 +216,7 @@ def test_answers_are_written_and_drawn(tmp_path: Any) -> None:
     assert json.loads(text)["analysis"] == "drift"
     pytest.importorskip("matplotlib").use("Agg")
     assert drift.in_order
-    assert len(drift.plot(top_k=2).lines) == 1 + 2 + 1  # the whole, two players, zero
+    assert len(drift.plot(top_k=2).lines) == 2 * (1 + 2)  # the whole and two players, each with its zero
     depots = np.array(["north", "south"])[np.arange(50) % 2]
     named = fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2), by=depots)
     assert not named.in_order  # no line leads from the north to the south

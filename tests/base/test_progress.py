@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import logging
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -50,34 +51,76 @@ def test_loops_within_a_loop_are_not_counted():
     assert heard == [25, 50, 75, 100]
 
 
-def test_nothing_is_told_of_short_calls_or_where_nobody_wants_it(monkeypatch, caplog, capsys):
-    with caplog.at_level(logging.INFO, "fouriershap"), Progress(None):
+def test_nothing_is_told_of_short_calls_or_where_nobody_wants_it(monkeypatch, capsys):
+    with Progress(None):
         for_each_block(_nap, 10, 1, 1)
     monkeypatch.setattr(progress, "SILENCE", 0.0)
-    monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
-    with caplog.at_level(logging.INFO, "fouriershap"), Progress(False):
+    with Progress(False):
         for_each_block(_nap, 10, 1, 1)
-    assert not caplog.records and not capsys.readouterr().err
+    assert not capsys.readouterr().err
 
 
-def test_long_calls_are_told_in_the_log_where_nobody_looks(monkeypatch, caplog):
+def test_a_plain_script_shows_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "SILENCE", 0.0)
-    monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
-    monkeypatch.setattr(progress, "is_seen", lambda: False)
-    with caplog.at_level(logging.INFO, "fouriershap"), Progress(None):
+    monkeypatch.setattr(progress, "_NEXT_LINE", 0.0)
+    with Progress(None):
         enter("walking")
         for_each_block(_nap, 10, 1, 1)
-    assert "walking: 50 %, about" in caplog.text
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("fouriershap: walking 50%, 0 s, about 0 s left") for line in lines)
 
 
-def test_a_bar_in_a_terminal(monkeypatch, capsys):
-    pytest.importorskip("tqdm")
+def test_a_terminal_shows_one_line_that_goes(monkeypatch, capsys):
     monkeypatch.setattr(progress, "SILENCE", 0.0)
-    monkeypatch.setattr(progress, "is_seen", lambda: True)
+    monkeypatch.setattr(progress, "_REDRAW", 0.0)
+    monkeypatch.setattr(progress, "is_rewritten", lambda: True)
     with Progress(None):
         enter("streaming")
         for_each_block(_nap, 10, 1, 1)
-    assert "streaming" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "\n" not in shown and shown.endswith(" \r")
+    lines = shown.split("\r")
+    assert lines[0] == "" and "streaming 100%" in lines[-3] and not lines[-2].strip()
+
+
+def test_a_script_of_its_own_shows_where_it_is():
+    program = """
+import time, numpy as np, fouriershap as fs
+from fouriershap._base import progress
+progress.SILENCE = 0.2
+def slow(rows):
+    time.sleep(0.1)
+    return np.tanh(rows[:, 0] * rows[:, 1])
+X = np.random.default_rng(0).normal(size=(40, 3))
+explainer = fs.Explainer(slow, X, batch_size=50{})
+explainer.shap_values(X[:3])
+"""
+    shown, silent = (
+        subprocess.run(
+            [sys.executable, "-c", program.format(more)], capture_output=True, text=True, check=True
+        )
+        for more in ("", ", progress=False")
+    )
+    assert "fouriershap: asking" in shown.stderr and " queries, " in shown.stderr
+    assert not silent.stderr and not shown.stdout
+
+
+def test_a_black_box_is_not_done_before_it_is():
+    """No more than its last query is left where all are done, whatever was expected."""
+    heard = []
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    model = RandomForestRegressor(10, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    explainer = fs.BlackBoxExplainer(
+        model.predict,
+        X,
+        random_state=0,
+        progress=lambda done, total, stage: heard.append((done, total, stage)),
+    )
+    explainer.shap_values(X[:5])
+    assert all(total > 0 and done <= total and stage.share < 1 for done, total, stage in heard)
+    n = heard[-1][0]
+    asking = [(done, stage.share) for done, _, stage in heard if stage.name == "asking"]
+    assert asking[-1][0] == n
 
 
 @pytest.mark.parametrize("strategy", ["walk", "stream", "tables"])

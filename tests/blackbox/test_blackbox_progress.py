@@ -74,8 +74,10 @@ def test_progress_can_be_silent(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_bar_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tqdm")
+def test_the_line_names_the_stages(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fouriershap._base.progress._NEXT_LINE", 0.0)
     fit(progress=True)
     shown = capsys.readouterr().err
     assert "fitting waves" in shown and "s left" in shown

@@ -254,7 +254,7 @@ def test_input_columns_through_several_pipelines() -> None:
         prepare, GridSearchCV(make_pipeline(StandardScaler(), forest()), {"verbose": [False]}, cv=2)
     )
     model.fit(people, Y)
-    features = fs.Explainer(model, people[:20])
+    features = fs.Explainer(model, people[:20], groups="encoded")
     assert features.player_names[:2] == ("onehotencoder__city_Basel", "onehotencoder__city_Bern")
     explainer = fs.Explainer(model, people[:15], groups="input", precision="double")
     assert explainer.player_names == ("a", "b", "city")

@@ -212,7 +212,7 @@ def test_pipelines_in_their_input_columns(tmp_path):
     np.testing.assert_allclose(explainer.shap_values(rows), want, atol=1e-9)
     table = explainer.frame(rows, top_k=2)
     assert set(table["feature"]) <= {"age", "town", "income"} and len(table) == 6
-    inner = fs.Explainer(model, background)  # in what enters the final model
+    inner = fs.Explainer(model, background, groups="encoded")  # in what enters the final model
     assert len(inner.player_names) == 5 and "onehotencoder__town_Bern" in inner.player_names
     explainer.save(tmp_path / "pipeline.fshap")
     loaded = fs.load(tmp_path / "pipeline.fshap")
@@ -259,7 +259,7 @@ def test_one_column_one_row_and_a_constant_column():
         (lambda X: X.rename(columns={"c2": "d"}), "a column 'd' where the model has the feature 'c2'"),
         (lambda X: X.assign(c3="a"), "a column 'c3' of type String"),
         (lambda X: X.assign(c3=pd.Categorical(["a"] * len(X))), "categorical column 'c3'"),
-        (lambda X: X.assign(c0=np.inf), "has inf in row 0, column 0"),
+        (lambda X: X.assign(c0=np.inf), "has inf in row 0, column 'c0'"),
         (lambda X: X.to_numpy()[:, :3], "has 3 columns, but the model has 4 features"),
         (lambda X: X.to_numpy()[None], "has shape"),
         (lambda X: X.to_numpy().astype(str), "is not a number"),

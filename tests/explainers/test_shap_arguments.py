@@ -141,8 +141,7 @@ def test_a_series_is_a_row_and_elsewhere_told_what_works(case):
     one = explainer.shap_values(rows.iloc[[0]])[0]
     np.testing.assert_array_equal(explainer.shap_values(rows.iloc[0]), one)
     np.testing.assert_array_equal(explainer.shap_values(rows.iloc[0].to_numpy()), one)
-    with pytest.raises(fs.InputError, match=r"`X\.to_frame\(\)\.T`, or `frame\.iloc\[\[i\]\]`"):
-        explainer.predict(rows.iloc[0])
+    np.testing.assert_array_equal(explainer.predict(rows.iloc[0]), explainer.predict(rows[:1]))
     with pytest.raises(fs.InputError, match=r"`X\.reshape\(1, -1\)`"):
         explainer.predict(rows.iloc[0].to_numpy())
 

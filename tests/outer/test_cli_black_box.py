@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fouriershap as fs
+import oracles
 from cli_files import read_answer, save_rows
 from fouriershap.cli._app import app
 from models import CASES, numbers
@@ -255,3 +256,24 @@ def test_labels_that_a_file_lacks_are_those_that_the_encoder_lacked(
     run("explain", saved, path, "-o", answer)
     sums = pd.read_csv(answer).sum(axis=1).to_numpy()
     np.testing.assert_allclose(sums, pipeline.predict(X), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["path", "bytes", "model"])
+def test_a_network_of_onnx_through_the_explainer(form: str, tmp_path: Path) -> None:
+    import onnx
+
+    frame = pd.DataFrame(numbers()[:40, :3], columns=["a", "b", "c"])
+    path = network(tmp_path / "net.onnx", n_outputs=2)
+    model = {"path": path, "bytes": path.read_bytes(), "model": onnx.load(str(path))}[form]
+    with pytest.warns(fs.ModelWarning, match="explained as a black box"):
+        explainer = fs.Explainer(model, frame, tolerance=0.001)
+    want = run_onnx(onnx.load(str(path)), frame)
+    np.testing.assert_allclose(explainer.predict(frame), want, atol=1e-5)
+    values, errors = explainer.shap_values(frame[:3], errors=True)
+    ask = lambda rows: run_onnx(onnx.load(str(path)), rows)  # noqa: E731
+    exact = oracles.shap_values(ask, frame[:3].to_numpy(), frame.to_numpy())
+    assert (np.abs(values - exact) <= 5 * errors + 1e-5).all()
+    arrays = fs.BlackBoxExplainer(model, frame.to_numpy(), tolerance=0.001)
+    np.testing.assert_allclose(arrays.predict(frame.to_numpy()), want, atol=1e-5)
+    with pytest.raises(fs.InputError, match="but rows have 2"):
+        fs.BlackBoxExplainer(model, frame[["a", "b"]]).predict(frame[["a", "b"]])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
 from fouriershap.plots import interaction_heatmap, interaction_network
@@ -51,3 +53,31 @@ def test_wrong_arguments() -> None:
         interaction_heatmap(values[0])
     with pytest.raises(fs.InputError, match="some pairs"):
         interaction_network(values)
+
+
+def test_every_plot_says_what_it_shows() -> None:
+    """A label below, and names that are whole."""
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    name = "share_of_the_months_with_arrears_among_all_of_the_months"
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.normal(size=120), "b": rng.normal(size=120), "c": rng.normal(size=120)})
+    explainer = fs.Explainer(
+        RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, X[name] * X["b"]), X
+    )
+    months = pd.to_datetime("2025-01-01") + pd.to_timedelta(np.arange(120) * 3, unit="D")
+    for result in (
+        explainer.importance(X),
+        explainer.drift(X[:50]),
+        explainer.drift(X, by=months, every="month"),
+        explainer.cohorts(X, by=X["b"] > 0),
+        explainer.interactions(X[:10]),
+        explainer.effects(X),
+        explainer.reasons(X[:1], direction="both"),
+    ):
+        ax = result.plot()
+        assert ax.get_xlabel()
+        labels = [tick.get_text().replace("\n", "") for tick in ax.get_yticklabels()]
+        assert any(name in label for label in labels), type(result).__name__
+        plt.close("all")

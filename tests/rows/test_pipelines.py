@@ -143,7 +143,7 @@ def test_sparse_one_hot_columns_of_other_libraries(library):
 def test_features_of_the_final_model():
     pipeline = fitted(PREPARATIONS["nested"])
     names = tuple(pipeline[:-1].get_feature_names_out())
-    explainer = fs.TreeExplainer(pipeline, PEOPLE[:60])
+    explainer = fs.TreeExplainer(pipeline, PEOPLE[:60], groups="encoded")
     assert explainer.feature_names == explainer.player_names == names
     rows = pipeline[:-1].transform(PEOPLE)
     plain = fs.TreeExplainer(pipeline[-1], rows[:60])
@@ -153,7 +153,7 @@ def test_features_of_the_final_model():
     assert np.array_equal(other.shap_values(PEOPLE), same.shap_values(rows))
     grouped = fs.TreeExplainer(pipeline, PEOPLE[:60], groups={"numbers": ["n__age", "n__income"]})
     assert grouped.player_names[-1] == "numbers"
-    by_path = fs.TreeExplainer(pipeline)
+    by_path = fs.TreeExplainer(pipeline, groups="encoded")
     assert np.array_equal(by_path.shap_values(PEOPLE), fs.TreeExplainer(pipeline[-1]).shap_values(rows))
     assert pickle.loads(pickle.dumps(explainer)).shap_values(PEOPLE[:3]).shape == (3, len(names))
 
@@ -188,7 +188,9 @@ def test_columns_that_are_made_of_several(step, message):
     pipeline = fitted(ColumnTransformer([("n", mixed, NUMBERS), ("c", one_hot(), LABELS)]))
     with pytest.raises(fs.UnsupportedModelError, match=message):
         fs.Explainer(pipeline, PEOPLE, groups="input")
-    explainer = fs.Explainer(pipeline, PEOPLE[:40])  # the features of the final model are always there
+    with pytest.warns(fs.ModelWarning, match="features that enter the final model are explained"):
+        assert len(fs.Explainer(pipeline, PEOPLE[:40]).player_names) > len(NUMBERS) + 1
+    explainer = fs.Explainer(pipeline, PEOPLE[:40], groups="encoded")
     total = explainer.shap_values(PEOPLE).sum(axis=1) + explainer.expected_value
     assert_within(total, pipeline.predict(PEOPLE), 1e-5)
 
@@ -251,7 +253,7 @@ def test_a_pipeline_that_ends_in_no_tree_model():
 
     labels = PEOPLE[LABELS]
     pipeline = make_pipeline(one_hot(), KNeighborsRegressor()).fit(labels, TARGET)
-    explainer = fs.Explainer(pipeline, labels)  # 3 x 5 combinations: enumerated
+    explainer = fs.Explainer(pipeline, labels).fit()  # 3 x 5 combinations: enumerated
     assert explainer.kind == "black box" and explainer.player_names == tuple(LABELS)
     want, _ = brute_force(pipeline, labels[:9], labels, output=predicted)
     assert_within(with_outputs(explainer.shap_values(labels[:9])), want, 1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Collection
 from itertools import islice
@@ -74,3 +75,13 @@ def duration_text(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def wrapped(name: str, width: int = 30) -> str:
+    """Return a name in lines that leave room for a plot, broken after spaces, underscores and the like."""
+    lines = [""]
+    for word in re.findall(r"[^\s_/\-]*[\s_/\-]?", name):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > width:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(line.rstrip(" ") for line in lines)

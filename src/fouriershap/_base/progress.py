@@ -1,27 +1,24 @@
-"""Progress of long calls: a bar, lines in a log, or calls of the caller's function."""
+"""Progress of long calls: a line on the standard error, or calls of the caller's function."""
 
 from __future__ import annotations
 
 import inspect
-import logging
 import math
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from importlib.util import find_spec
 from threading import Event, Lock
 from typing import Any, NamedTuple
 
-from fouriershap._base.checks import ProgressOption, check_progress, import_optional
+from fouriershap._base.checks import ProgressOption, check_progress
 
 QUERYING = "asking"  # the stage that counts queries
 SILENCE = 2.0  # seconds before anything is shown by default
-_LOG_EVERY = 10.0  # seconds between lines in a log
+_REDRAW, _NEXT_LINE = 0.1, 10.0  # seconds between lines that are written over, and below each other
+_UNFINISHED = 0.99  # most of a stage that has not ended, whose last steps are not counted
 _LEAST_SHARE = 0.02  # of a stage, before its own pace predicts how long the rest takes
 _PERCENT = 100
-_BAR = "{desc}: {percentage:3.0f} %|{bar}| {elapsed}, {remaining} left"
-_log = logging.getLogger("fouriershap")
 _current: ContextVar[Progress | None] = ContextVar("fouriershap_progress", default=None)
 
 
@@ -46,10 +43,9 @@ class Stage(NamedTuple):
 class Progress:
     """Progress of one call, shown as the argument ``progress`` asks for.
 
-    None shows a bar after two seconds in a terminal or notebook that has tqdm, and elsewhere writes to the log
-    "fouriershap"; True shows a bar at once; False shows nothing; a function is called with (done, total), and with
-    ``stage=`` if it has such a parameter. With ``n_queries``, done and total count queries; without, they are the
-    percentage of the current stage.
+    None writes a line to the standard error after two seconds and keeps it up to date, True at once; False shows
+    nothing; a function is called with (done, total), and with ``stage=`` if it has such a parameter. With
+    ``n_queries``, done and total count queries; without, they are the percentage of the current stage.
 
     As a context manager it counts the loops of `for_each_block` in the same thread: ``with Progress(option): ...``.
     """
@@ -59,9 +55,8 @@ class Progress:
         self._function = option if callable(option) else None
         self._takes_stage = self._function is not None and _takes_stage(self._function)
         self._total = n_queries
-        self._began = self._entered = self._logged = time.perf_counter()
-        self._is_visible: bool | None = None  # whether a bar is drawn; not decided before it must be
-        self._bar: Any = None
+        self._began = self._entered = self._shown = time.perf_counter()
+        self._drawn = 0  # length of the line that is there
         self._n_done = 0
         self._name = "explaining" if n_queries is None else QUERYING
         self._share = 0.0
@@ -74,7 +69,7 @@ class Progress:
         self._expected: dict[str, float] = {}
         self._took: dict[str, float] = {}
         if option is True and n_queries is not None:
-            self._draw()
+            self._show()
 
     def __enter__(self) -> Progress:
         self._token = _current.set(None if self.option is False else self)
@@ -95,8 +90,7 @@ class Progress:
         self._name, self._share, self._entered = name, 0.0, now
         self._n_loops, self._loops_done = n_loops, 0
         self._stage_queries, self._done_before = n_queries, self._n_done
-        if self._total is not None:
-            self._show()
+        self._show()
 
     def expect(self, seconds: Mapping[str, float]) -> None:
         """Set the estimated seconds of the stages to come, in their order."""
@@ -104,22 +98,26 @@ class Progress:
 
     def expect_queries(self, n_queries: int) -> None:
         """Correct the number of queries in all."""
-        self._total = self._stage_queries = n_queries
-        if self._bar is not None:
-            self._bar.total = n_queries
+        if self._name != QUERYING:
+            self.enter(QUERYING)
+            self._done_before = self._n_done
+        self._total, self._stage_queries = n_queries, n_queries - self._done_before
 
     def count(self, n_done: int) -> None:
         """Report the number of queries done so far."""
         self._n_done = n_done
+        if self._total is not None and n_done > self._total:  # more than expected: how many more is unknown
+            self._total, self._stage_queries = n_done, n_done - self._done_before
         if self._stage_queries:
-            self._share = min((n_done - self._done_before) / self._stage_queries, 1.0)
+            share = (n_done - self._done_before) / self._stage_queries
+            self._share = min(share, _UNFINISHED)
         if self._function is not None and not self._takes_stage:
             self._function(n_done, self._total)
         self._show()
 
     def advance(self, share: float) -> None:
         """Report the share of the stage that is done."""
-        self._share = min(max(share, self._share), 1.0)
+        self._share = min(max(share, self._share), _UNFINISHED)
         self._show()
 
     def start(self, work: float) -> None:
@@ -175,9 +173,10 @@ class Progress:
         return sum(self._took[name] for name in known) / expected if known else 1.0
 
     def close(self) -> None:
-        """Remove the bar."""
-        if self._bar is not None:
-            self._bar.close()
+        """Remove the line where it can be written over."""
+        if self._drawn and is_rewritten():
+            self._write("")
+            self._drawn = 0
 
     def _show(self) -> None:
         if self.option is False:
@@ -188,37 +187,35 @@ class Progress:
                 self._function(*counts, **({"stage": self.stage} if self._takes_stage else {}))
             return
         now = time.perf_counter()
-        if self.option is None and now - self._began < SILENCE:
-            return
-        if self._is_visible is None:
-            self._is_visible = self.option is True or is_seen()
-        if self._is_visible:
-            self._draw()
-        elif now - self._logged > _LOG_EVERY:
-            self._logged = now
-            name, share, left = self.stage
-            _log.info("%s: %.0f %%, about %.0f s left", name, share * _PERCENT, left)
+        pause = _REDRAW if self._drawn and is_rewritten() else _NEXT_LINE
+        if now - self._began >= (0.0 if self.option else SILENCE) and now - self._shown >= (
+            pause if self._drawn else 0
+        ):
+            self._shown = now
+            self._write(self._line(now))
 
     def _percent(self) -> tuple[int, int]:
         return int(self._share * _PERCENT), _PERCENT
 
-    def _draw(self) -> None:
-        done, total = self._percent() if self._total is None else (self._n_done, self._total)
-        if self._bar is None:
-            otherwise = "A function of (done, total) needs nothing more."
-            tqdm = import_optional("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm
-            look = {"bar_format": _BAR, "leave": False} if self._total is None else {"unit": "query"}
-            self._bar = tqdm(total=total, desc=self._name if self._total is None else None, **look)
-        if done < self._bar.n:
-            self._bar.reset()
-        if self._total is None:
-            self._bar.set_description_str(self._name, refresh=False)
-        elif self._name != QUERYING:
-            name, share, left = self.stage
-            rest = "" if math.isnan(left) else f", about {left:.0f} s left"
-            self._bar.set_description_str(f"{name} {share:.0%}{rest}")
-        if done != self._bar.n:
-            self._bar.update(done - self._bar.n)
+    def _line(self, now: float) -> str:
+        """Return how far the call is: in queries where these are counted, and always in the share of the stage."""
+        name, share, left = self.stage
+        queries = "" if self._total is None else f", {self._n_done:,} queries"
+        rest = "" if math.isnan(left) else f", about {left:.0f} s left"
+        return f"fouriershap: {name} {share:.0%}{queries}, {now - self._began:.0f} s{rest}"
+
+    def _write(self, line: str) -> None:
+        """Write over the last line where that is possible, else below it."""
+        stream = sys.stderr
+        if stream is None:
+            return
+        if is_rewritten():
+            stream.write("\r" + line.ljust(self._drawn) + "\r" * (not line))
+            self._drawn = len(line)
+        elif line:
+            stream.write(line + "\n")
+            self._drawn = 1
+        stream.flush()
 
 
 def current_progress() -> Progress | None:
@@ -227,10 +224,9 @@ def current_progress() -> Progress | None:
     return None if progress is None or progress.is_counting else progress
 
 
-def is_seen() -> bool:
-    """Return whether there is a terminal or a notebook, and tqdm to draw there."""
-    looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-    return looks and find_spec("tqdm") is not None
+def is_rewritten() -> bool:
+    """Return whether a line on the standard error can be written over: in a terminal or a notebook."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def _takes_stage(function: Callable[..., Any]) -> bool:

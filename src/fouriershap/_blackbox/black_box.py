@@ -22,6 +22,7 @@ from fouriershap._base.warn import warn
 from fouriershap._blackbox.fidelity import noise_of, warn_if_noisy
 from fouriershap._blackbox.hybrid_model import Hybrids
 from fouriershap._libraries import find_function
+from fouriershap._libraries.networks import network_advice, open_network
 from fouriershap._rows.frames import densified, is_sparse, unmask
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.players import check_groups
@@ -225,6 +226,12 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
         raise UnsupportedModelError(
             f"predict is the class {model.__qualname__} itself; give a function or a fitted object."
         )
+    network = open_network(model)
+    if network is not None:
+        return network, None
+    advice = network_advice(model)
+    if advice is not None:
+        raise UnsupportedModelError(advice)
     classes = getattr(model, "classes_", None)
     if classes is not None and not len(classes):  # some regressors have the attribute, too
         classes = None

@@ -233,7 +233,7 @@ class _Call:
         self._n_done, self._n_unfinished, self._worst = 0, 0, 0.0
         self._announced, self._has_fitted, self._limit = False, False, ""
         self.outputs: Floats = np.zeros((0, engine.n_outputs))
-        engine.box.queries.begin(0)
+        engine.box.queries.begin(n_rows * (1 + 8 * engine.box.n_players))
 
     # What is left
 
@@ -332,6 +332,7 @@ class _Call:
         """Sample, by the help of a representation if that is quicker, until errors are small or limits are met."""
         sampler = Sampler(game, self._limits.tolerance, self._box.seed)
         sampler.start()
+        self._box.queries.expect(int(sampler.queries_left))
         yield self._with_noise(sampler, game)
         if len(sampler.unfinished):
             self._help(sampler, rows)

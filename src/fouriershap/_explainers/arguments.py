@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from inspect import Parameter, signature
 from typing import Any
@@ -67,7 +68,13 @@ def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: di
     args, options = _without_clusters(args, options)
     unknown = [name for name in options if name not in taken]
     if unknown:
-        hint = suggest(unknown[0], list(taken)[2:])
+        close = get_close_matches(unknown[0], [*taken, *_OURS, *_ADVICE], n=1)
+        close = [ours if (ours := _OURS.get(name)) in taken and ours else name for name in close]
+        if close and close[0] not in taken:
+            raise InputError(
+                f"{unknown[0]} is not an argument; did you mean {close[0]}? But {_ADVICE[close[0]]}."
+            )
+        hint = f" Did you mean {close[0]}?" if close else suggest(unknown[0], list(taken)[2:])
         raise InputError(f"{unknown[0]} is not an argument of this explainer.{hint}")
     return build(*args, **options)
 

@@ -26,6 +26,7 @@ from fouriershap._explainers.spectrum import spectrum_parts
 from fouriershap._explainers.trees import refuse_single_precision, tree_parts
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._libraries import Reading, UnknownModelError, read, supported_text, warn_transformed_target
+from fouriershap._libraries.networks import open_network
 
 
 def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
@@ -102,12 +103,13 @@ def _warn_fitted_instead(
     model: Any, args: tuple[Any, ...], options: dict[str, Any], refusal: UnsupportedModelError
 ) -> None:
     """Warn that a model that cannot be read is explained as a black box; raise if it cannot be one either."""
-    if isinstance(model, str | bytes | os.PathLike):
+    network = open_network(model)
+    if network is None and isinstance(model, str | bytes | os.PathLike):
         raise UnsupportedModelError(
             f"{refusal} Load the model with its library and give fs.Explainer that: it is explained as a black box."
         ) from refusal
     try:
-        function, _ = as_function(model)
+        function, _ = (network, None) if network is not None else as_function(model)
     except UnsupportedModelError:
         raise refusal from None
     if len(args) < 2 and options.get("background", options.get("masker")) is None:

@@ -26,7 +26,8 @@ from fouriershap._base.checks import (
     copy_if_shared,
 )
 from fouriershap._base.errors import InputError
-from fouriershap._base.messages import truncated_repr
+from fouriershap._base.html import facts_table
+from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
 from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from fouriershap._blackbox.black_box_fit import BlackBoxFit
 
 
+_ROWS = 1000  # that a notebook shows the costs of
+
+
 @check_arguments
 class Explainer:
     """A model and a background, ready to explain rows.
@@ -66,11 +70,15 @@ class Explainer:
     ----------
     model : object
         What is explained: a fitted model, the path of a saved one, a `Spectrum`, or a function of rows.
-    background : array or data frame
-        Rows that stand for "feature unknown"; all of them are used.
+    background : array or data frame, optional
+        Rows that stand for "feature unknown"; all of them are used. Only tree models do without.
     **options
-        The options of the function that fits the model, such as ``output``, ``groups``, ``weights``, ``n_jobs``. An
-        option that it does not have is an error.
+        The options of the function that fits the model; any other is an error. All have ``weights``, ``groups``,
+        ``index``, ``n_jobs`` and ``progress``. Models that are read have ``coalitions``, ``causal_order``,
+        ``output``, ``feature_names``, ``check`` and ``device``; trees also ``exact``, ``feature_perturbation``,
+        ``tree_limit``, ``precision``, ``strategy`` and ``memory``; sums of products ``compress_background``. Black
+        boxes have ``data``, ``tolerance``, ``max_queries``, ``max_seconds``, ``categorical``, ``random_state``,
+        ``batch_size`` and ``answers``.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent", "conditional"}
         "conditional": unknown features follow the known ones, under a model of their dependence, instead of the
         background (see ``docs/correlated-features.md``). With it come the next four options.
@@ -100,8 +108,8 @@ class Explainer:
     n_jobs : int
         Threads; -1 for all cores.
     progress : bool or callable, optional
-        Whether long calls report progress. None: after two seconds, by a bar in a terminal or notebook (with tqdm),
-        else in the log "fouriershap". True: at once. False: never. A function is called with (done, total), in
+        Whether long calls report progress. None: after two seconds, by a line on the standard error, which is kept up
+        to date. True: at once. False: never. A function is called with (done, total), in
         percent of a stage; if it has a parameter ``stage``, it gets a `Stage` as well.
     fitted : BlackBoxFit or None
         The representation that `fit` fitted to a black box, with its fidelity; None for other explainers.
@@ -149,6 +157,28 @@ class Explainer:
             background = f"{info.n_background:,} background rows"
         tables = f", {info.n_tables:,} tables" if info.n_tables else ""
         return f"Explainer({', '.join(facts)}, {background}{tables})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: what is explained, against what, how well, at what price."""
+        n_columns, n_players, info = len(self.feature_names), len(self.player_names), self.info
+        facts = {"Model": self.model_name or info.model or self.kind, "Read as": self.kind}
+        facts["Explained"] = f"{self.engine.output.name} output" if self.engine.output.is_raw else self.output
+        if self.output_names is not None:
+            facts["Outputs"] = truncated_list(self.output_names)
+        facts["Features"] = f"{n_players:,}" + (f", made of {n_columns:,} columns" * (n_columns != n_players))
+        facts["Background"] = (
+            "compiled into the tables" if info.n_background is None else f"{info.n_background:,} rows"
+        )
+        if info.is_path_dependent:
+            facts["Background"] = "none: path-dependent values, from the training rows in the trees"
+        facts["Quality"] = (
+            repr(self.fitted) if self.fitted is not None else _quality_text(self.engine.quality)
+        )
+        plan = self.plan(_ROWS)
+        seconds = getattr(plan, "seconds", np.nan)
+        cost = "" if np.isnan(seconds) else f"about {seconds:.2g} s on one core, "
+        facts[f"{_ROWS:,} rows"] = f"{cost}by {plan.strategy}: {plan.reason}"
+        return facts_table("Explainer", facts)
 
     # What is explained
 
@@ -364,8 +394,9 @@ class Explainer:
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_columns)
-            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis. Data
-            containers of XGBoost and CatBoost are accepted if they give their rows back.
+            Or one row, as an array (n_columns,), a dict or a pandas Series: its values come back without the first
+            axis. Every method takes a dict, a list of dicts and a Series where columns have names. Data containers of
+            XGBoost and CatBoost are accepted if they give their rows back.
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``: 0 and 1 for a classifier.
         check_additivity : bool
@@ -418,16 +449,14 @@ class Explainer:
         interactions : bool
             Whether the values are those of pairs, as in `shap_interaction_values`.
         """
-        begin = time.perf_counter()
+        begin, given = time.perf_counter(), X
         X, is_one = as_rows(X)
         rows = self.inputs.encode(X, is_stream=is_one)
         if interactions:
             if y is not None:
                 raise InputError("y cannot be combined with interactions=True: losses have no interactions.")
             if self._parts.fit is not None:
-                return self.offline(X)(
-                    X[0] if is_one else X, interactions=True, check_additivity=check_additivity
-                )
+                return self.offline(X)(given, interactions=True, check_additivity=check_additivity)
             engine, errors = self.engine, None
             with Progress(self.progress):
                 values = interaction_matrices(engine, rows.codes, self.n_jobs)
@@ -683,6 +712,18 @@ class Explainer:
         if self.model_name is not None:
             about["model_name"] = self.model_name
         files.write(path, f"explainer of {self.kind}", arrays | more, {"engine": header} | about)
+
+
+def _quality_text(quality: Quality) -> str:
+    if quality.tolerance:
+        return f"standard errors of at most {quality.tolerance:.0%} of the largest value of a row"
+    if quality.background_error:
+        return (
+            f"the background is compressed, which misses {quality.background_error:.1e} of the sum of squares"
+        )
+    if quality.is_exact:
+        return "exact for the raw output, rescaled" if quality.is_rescaled else "exact"
+    return "fitted: see .fidelity"
 
 
 @contextmanager

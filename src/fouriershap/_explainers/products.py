@@ -79,8 +79,8 @@ def product_parts(
         `Explainer.fidelity`.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
-    groups : mapping or sequence, or "input", optional
-        Columns that act as one player, as for `TreeExplainer`; with "input" the input columns of a Pipeline.
+    groups : mapping or sequence, or "input" or "encoded", optional
+        Columns that act as one player, as for `TreeExplainer`.
     coalitions, causal_order
         Owen values and asymmetric values, as for `TreeExplainer`.
     weights : array_like, optional
@@ -134,6 +134,8 @@ def product_parts(
     warn_transformed_target(reading, output)
     entered = enter_background(reading, background)
     rules, names = feature_names_of(feature_names, reading, entered)
+    if groups is None and feature_names is not None and reading.preprocessing is not None:
+        groups = "encoded"  # the names are those of the features that enter the final model
     players, values_index = players_and_index(
         groups,
         coalitions,

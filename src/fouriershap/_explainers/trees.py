@@ -108,10 +108,10 @@ def tree_parts(
         multiple of their number. By default all trees that the model itself predicts with.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
-    groups : mapping or sequence, or "input", optional
+    groups : mapping or sequence, or "input" or "encoded", optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column. A Pipeline is explained
-        in the features that enter its final model; with "input" in its own input columns, so that the one-hot
-        columns of an input column are one player.
+        in its own input columns ("input", the default), so that the one-hot columns of an input column are one player,
+        or in the features that enter its final model ("encoded").
     coalitions : {"whole", "owen"}
         "whole": a group of ``groups`` is one player. "owen": its columns get values of their own, the Owen values,
         which add up to the value of the group; groups may hold groups, ``{"name": {"name": [columns]}}`` (Winter
@@ -190,6 +190,8 @@ def tree_parts(
     entered = enter_background(whole, background)
     _check_unknown_features(feature_perturbation, entered, reading)
     rules, names = feature_names_of(feature_names, reading, entered)
+    if groups is None and feature_names is not None and reading.preprocessing is not None:
+        groups = "encoded"  # the names are those of the features that enter the final model
     players, values_index = players_and_index(
         groups,
         coalitions,

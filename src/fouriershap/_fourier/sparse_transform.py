@@ -117,7 +117,7 @@ def sparse_walsh_hadamard(
     batch_size : int
         Largest number of rows per call of h.
     progress : bool or callable, optional
-        True for a tqdm bar, or a function of (queries done, largest number of queries).
+        True for a line on the standard error, or a function of (queries done, largest number of queries).
     answers : path or mapping, optional
         Where the answers of h are stored, as in `BlackBoxExplainer`: the same call continues where it stopped. A
         row is a tuple of n_bits numbers; in a file its columns are "bit 0", "bit 1" and so on.

@@ -5,6 +5,7 @@ The only file that knows data frames.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -147,6 +148,7 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
     except ValueError as error:
         raise InputError(f"{name} is not a matrix of rows: {error_text(error)}.") from None
     if array.ndim != 2:
+        refuse_parts(array, name)
         if hasattr(X, "collect"):
             raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
         what = f"has shape {array.shape}" if array.ndim else f"is {truncated_repr(X)}"
@@ -159,6 +161,23 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
     if array.dtype.kind not in "biufOUST":
         raise InputError(f"{name} has dtype {truncated_text(array.dtype)}; give numbers.")
     return array
+
+
+def refuse_parts(array: NDArray[Any], name: str) -> None:
+    """Raise if an array is of images or texts, which have no columns."""
+    is_text = (
+        array.ndim == 1
+        and array.dtype.kind in "UO"
+        and all(isinstance(entry, str) for entry in array.tolist())
+    )
+    if array.ndim < 3 and not (is_text and array.size):
+        return
+    kind = "has texts" if is_text else f"has shape {array.shape}, such as images have"
+    raise InputError(
+        f"{name} {kind}, and no columns. Explain one of them by its parts (words, tiles): "
+        "fs.explain_game(value, n_parts), where value(coalitions) asks the model with the other parts hidden; or use "
+        "shap's maskers for texts and images."
+    )
 
 
 def one_row(X: Any, name: str) -> str:
@@ -400,12 +419,25 @@ def _group(columns: list[Column], names: list[str]) -> Column:
     return Column(np.full(len(matrix), np.nan), np.array(lines, dtype=object))
 
 
+def is_series(X: Any) -> bool:
+    """Return whether X is a pandas Series."""
+    return (
+        hasattr(X, "to_frame") and hasattr(X, "index") and hasattr(X, "iloc") and getattr(X, "ndim", 2) == 1
+    )
+
+
+def _all_scalars(X: Any) -> bool:
+    return all(np.ndim(value) == 0 and not isinstance(value, Mapping) for value in X)
+
+
 def as_rows(X: Any) -> tuple[Any, bool]:
-    """Return rows, and whether one row was given: an array (n_features,), a list of numbers, or a pandas Series."""
-    if hasattr(X, "to_frame") and hasattr(X, "index") and hasattr(X, "iloc") and getattr(X, "ndim", 2) == 1:
+    """Return rows, and whether one row was given: an array, a list of numbers, a dict, or a pandas Series."""
+    if is_series(X):
         return X.to_frame().T.infer_objects(), True
+    if isinstance(X, Mapping):
+        return [X], True
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is None:
         return X[None], True
-    if isinstance(X, list | tuple) and len(X) and all(np.ndim(value) == 0 for value in X):
+    if isinstance(X, list | tuple) and len(X) and _all_scalars(X):
         return [list(X)], True
     return X, False

@@ -21,6 +21,7 @@ from fouriershap._rows.pool import Pool
 from fouriershap._rows.preprocessing import Preprocessing, UnknownStepError
 from fouriershap._rows.recipes import Recipe
 from fouriershap._rows.rules import InputRules
+from fouriershap._rows.tables import from_records
 
 Floats = NDArray[np.float64]
 
@@ -312,7 +313,8 @@ class InputAdapter:
         ``is_stream``: whether they come from where there are no categories, so that labels may be plain text.
         """
         names = self.input_names if self.preprocessing is not None else self.input_names or self.feature_names
-        X = in_order(self.unpack(X, name), names)
+        X, are_records = from_records(self.unpack(X, name), self.input_names, name)
+        X, is_stream = in_order(X, names), is_stream or are_records
         entered = X if self.preprocessing is None else self.preprocessing.transform(X, name)
         entered = self.encoder.densify(entered, name)
         try:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_array, find_position
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.messages import truncated_repr, truncated_text
+from fouriershap._base.warn import warn
 from fouriershap._rows.preprocessing import LivePreprocessing
 
 
@@ -89,9 +90,19 @@ def check_groups(
 def find_players(
     groups: Any, names: tuple[str, ...], before: LivePreprocessing | None, background: Any
 ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Return the player of each feature, their names, and the input columns of a Pipeline if ``groups`` is "input"."""
-    if not isinstance(groups, str) or groups != "input":
-        return *check_groups(groups, names), None
-    if before is None:
-        raise InputError("groups is 'input', which needs a Pipeline with steps before the model.")
-    return before.input_players(background, len(names))
+    """Return the player of each feature, their names, and the input columns of a Pipeline if these are the players.
+
+    They are by default, if the Pipeline keeps them apart.
+    """
+    if isinstance(groups, str) and groups in ("input", "encoded"):
+        if before is None:
+            raise InputError(f"groups is {groups!r}, which needs a Pipeline with steps before the model.")
+        if groups == "encoded":
+            return *check_groups(None, names), None
+        return before.input_players(background, len(names))
+    if groups is None and before is not None:
+        try:
+            return before.input_players(background, len(names))
+        except (UnsupportedModelError, InputError) as error:
+            warn(f"{error} Here the features that enter the final model are explained.", ModelWarning)
+    return *check_groups(groups, names), None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import are_numbered_names, as_array, numbered_names
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr, truncated_text
-from fouriershap._rows.frames import as_frame, in_order, is_missing, one_row
+from fouriershap._rows.frames import as_frame, in_order, is_missing, one_row, refuse_parts
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 
@@ -29,6 +29,7 @@ class Pool:
         if self._frame is None:
             array = as_array(X.to_numpy() if hasattr(X, "to_numpy") else X, name)
             if array.ndim != 2:
+                refuse_parts(array, name)
                 raise InputError(
                     f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns)"
                     + (f", for one row {one_row(X, name)}." if array.ndim == 1 else ".")

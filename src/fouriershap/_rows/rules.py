@@ -336,15 +336,19 @@ class InputRules:
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers "
+                f"{name} has {rows[row, column]} in row {row}, column {self._name(column)}; give finite numbers "
                 "that are not too large for the precision in which the model reads them."
             )
+
+    def _name(self, column: int) -> str:
+        """Return the name of a column for errors; its position if it has none."""
+        return str(column) if self.feature_names is None else truncated_repr(self.feature_names[column])
 
     def _refuse_missing(self, missing: NDArray[np.bool_], name: str) -> None:
         row, column = np.argwhere(missing)[0]
         raise InputError(
-            f"{name} has a missing value in row {row}, column {column}, but the model does not accept missing values. "
-            "Fill it in as in the model's training data."
+            f"{name} has a missing value in row {row}, column {self._name(column)}, but the model does not accept "
+            "missing values. Fill it in as in the model's training data."
         )
 
     def _code_numbers(self, array: NDArray[Any], name: str) -> NDArray[Any]:
@@ -353,7 +357,7 @@ class InputRules:
             return array
         out = array.astype(self.dtype)
         for f in self.vocabularies:
-            out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {f},")
+            out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {self._name(f)},")
         return out
 
     def _from_objects(self, array: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -362,16 +366,15 @@ class InputRules:
             if f in self.vocabularies and (
                 self.labels.in_arrays != CODES or not self.labels.needs_categories
             ):
-                out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {f},")
+                out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {self._name(f)},")
                 continue
             try:
                 out[:, f] = numbers_of(array[:, f], takes_na=False)
             except (TypeError, ValueError, OverflowError) as error:
                 raise InputError(
-                    f"{name} has dtype {truncated_text(array.dtype)}, and column {f} has a value that is not a number "
-                    f"({error_text(error)}), but the model has no categories for it. Encode it as in the "
-                    "model's training "
-                    "data."
+                    f"{name} has dtype {truncated_text(array.dtype)}, and column {self._name(f)} has a value that is "
+                    f"not a number ({error_text(error)}), but the model has no categories for it. Encode it as in the "
+                    "model's training data."
                 ) from None
         return out
 

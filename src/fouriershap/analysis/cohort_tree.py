@@ -77,8 +77,10 @@ def describe_leaf(leaf: Leaf, names: tuple[str, ...]) -> str:
         elif low is not None:
             parts.append(f"{name} >= {text_of(low, 4)}")
         elif high is not None:
-            missing = " or missing" if any(test.has_missing for test, _ in mine) else ""
-            parts.append(f"{name} < {text_of(high, 4)}{missing}")
+            missing = any(test.has_missing for test, _ in mine)
+            parts.append(f"{name} < {text_of(high, 4)}{' or missing' * missing}")
+    if len(parts) > 1:
+        parts = [f"({part})" if part.endswith(" or missing") else part for part in parts]
     return " and ".join(parts) or "all rows"
 
 

@@ -80,6 +80,7 @@ class Cohorts(PlayerResult):
     counts_background: bool
     like: Any = None
     analysis = "cohorts"
+    _BAR = "difference"
     _FACTS = ("groups", "outputs", "n_rows", "level", "counts_background")
     _TOP_K = 8
 
@@ -112,7 +113,7 @@ class Cohorts(PlayerResult):
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         """Draw mean SHAP values side by side, a colour for each group."""
         about = (self.groups, self.names, self.values[:, :, o], (self.low[:, :, o], self.high[:, :, o]))
-        return plotting.side_by_side(*about, top_k, "mean SHAP value", ax)
+        return plotting.side_by_side(*about, top_k, "mean SHAP value of the group", ax)
 
 
 @check_arguments

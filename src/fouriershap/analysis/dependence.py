@@ -95,6 +95,8 @@ class PartialDependence(AnalysisResult):
     outputs: tuple[str, ...]
     like: Any = None
     analysis = "partial dependence"
+    _BAR = "dependence"
+    _IN_ORDER = True
     _FACTS = ("base", "outputs")
 
     def __len__(self) -> int:

@@ -84,6 +84,7 @@ class Drift(PlayerResult):
     in_order: bool = True
     like: Any = None
     analysis = "drift"
+    _BAR = "change"
     _FACTS = (
         *("outputs", "groups", "n_rows", "change", "change_low", "change_high"),
         *("level", "counts_background"),
@@ -121,7 +122,8 @@ class Drift(PlayerResult):
         if len(self.groups) == 1:
             title = f"mean {predicted(self.outputs, o)} {before:.4g} → {before + self.change[0, o]:.4g}"
             own = (ends[0][0], ends[1][0])
-            return plotting.bars(self.names, self.values[0, :, o], top_k, title, ax, own)
+            label = f"part in the change of the mean {predicted(self.outputs, o)}"
+            return plotting.bars(self.names, self.values[0, :, o], top_k, title, ax, own, label=label)
         title = f"change of the mean {predicted(self.outputs, o)} from {before:.4g}"
         about = (self.groups, self.names, self.values[:, :, o], ends)
         if not self.in_order:

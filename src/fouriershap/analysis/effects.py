@@ -73,6 +73,7 @@ class Effects(PlayerResult):
     n_rows: int
     like: Any = None
     analysis = "effects"
+    _BAR = "share"
     _FACTS = ("variance", "n_rows", "outputs")
 
     @property

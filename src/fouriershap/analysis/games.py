@@ -63,6 +63,7 @@ class GameExplanation(PlayerResult):
     players: tuple[str, ...]
     outputs: tuple[str, ...]
     analysis = "game"
+    _BAR = "value"
     _FACTS = ("base", "full", "n_queries", "is_exact", "outputs")
 
     def __repr__(self) -> str:

@@ -85,6 +85,7 @@ class Importance(PlayerResult):
     level: float | None
     like: Any = None
     analysis = "importance"
+    _BAR = "importance"
     _FACTS = ("loss", "method", "saved", "n_rows", "n_sampled", "level")
     _TOP_K = 15
 
@@ -94,28 +95,36 @@ class Importance(PlayerResult):
         order = np.argsort(-np.abs(self.values).sum(axis=1), kind="stable")[:_SHOWN]
         for o, output in enumerate(self.outputs):
             lines += [f"{output}:"] * (len(self.outputs) > 1)
-            for k in order:
+            for k in sorted(order, key=lambda k: -self.values[k, o]):
                 test = "" if self.p_values is None else f"  p = {self.p_values[k]:.2g}"
-                ends = bracket(self.low[k, o], self.high[k, o])
+                ends = bracket(self.low[k, o], self.high[k, o], sign="")
                 lines.append(f"  {self.names[k]}: {self.values[k, o]:.4g}{ends}{test}")
         return "\n".join(lines[:60])
 
     def table(self) -> dict[str, Any]:
-        shape = self.values.shape
-        columns: dict[str, Any] = {"feature": repeat_names(self.names, shape, 0)}
+        """Return the columns of `frame`, for each output the most important player first."""
+        order = np.argsort(-self.values, axis=0, kind="stable")
+        columns: dict[str, Any] = {"feature": [self.names[k] for k in order.T.reshape(-1)]}
         if len(self.outputs) > 1:
-            columns["output"] = repeat_names(self.outputs, shape, 1)
-        columns["importance"] = self.values.reshape(-1)
+            columns["output"] = repeat_names(self.outputs, order.T.shape, 0)
+
+        def sort(values: Floats) -> Floats:
+            return np.take_along_axis(values.reshape(len(order), -1), order, axis=0).T.reshape(-1)
+
+        columns["importance"] = sort(self.values)
         if self.level is not None:
-            columns |= {"low": self.low.reshape(-1), "high": self.high.reshape(-1)}
+            columns |= {"low": sort(self.low), "high": sort(self.high)}
         if self.p_values is not None:
-            columns |= {"p_value": self.p_values, "error": self.error}
+            columns |= {"p_value": sort(self.p_values), "error": sort(self.error)}
         return columns
 
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
-        title = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
+        label = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
+        title = f"importance over {self.n_rows:,} rows" + (
+            f": {self.outputs[o]}" if len(self.outputs) > 1 else ""
+        )
         ends = (self.low[:, o], self.high[:, o])
-        return plotting.bars(self.names, self.values[:, o], top_k, title, ax, ends, is_size=True)
+        return plotting.bars(self.names, self.values[:, o], top_k, title, ax, ends, is_size=True, label=label)
 
 
 @check_arguments

@@ -86,6 +86,7 @@ class Interactions(AnalysisResult):
     outputs: tuple[str, ...]
     like: Any = None
     analysis = "interactions"
+    _BAR = "strength"
     _FACTS = ("index", "order", "min_order", "outputs")
 
     def __len__(self) -> int:
@@ -174,10 +175,10 @@ class Interactions(AnalysisResult):
             r = self._check_row(row)
             rest = float(self.rest.reshape(len(values), -1)[r, o])
             title = f"{self.index} of order {self.order}, row {r}; sets not listed: {signed(rest)}"
-            return plotting.bars(self.names, values[r], top_k, title, ax)
+            return plotting.bars(self.names, values[r], top_k, title, ax, label="value of the set")
         sizes = np.abs(values).mean(axis=0)
         title = f"{self.index} of order {self.order}: mean |value|, {len(values):,} rows"
-        ax = plotting.bars(self.names, sizes, top_k, title, ax, is_size=True)
+        ax = plotting.bars(self.names, sizes, top_k, title, ax, is_size=True, label="mean |value|")
         order = np.argsort(-sizes, kind="stable")[:top_k].tolist()
         first: dict[int, Any] = {}  # a bar of each number of players, for the legend
         for bar, k in zip(ax.patches, order, strict=True):

@@ -93,6 +93,8 @@ class Reasons(AnalysisResult):
     error: Floats | None = None
     analysis = "reasons"
     _FACTS = ("direction", "n_rows")
+    _BAR = "contribution"
+    _IN_ORDER = True
 
     def __len__(self) -> int:
         return len(self.row)

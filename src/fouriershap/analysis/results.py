@@ -11,6 +11,7 @@ import numpy as np
 from fouriershap._base.arguments import check_arguments
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.checks import check_path, find_position
+from fouriershap._base.html import columns_table
 from fouriershap._rows.tables import to_frame
 from fouriershap.analysis.moments import Floats
 
@@ -22,10 +23,24 @@ class AnalysisResult:
     analysis: str  # the name of the analysis
     like: Any = None  # `frame` returns a frame of the same library
     _FACTS: tuple[str, ...]  # the attributes that hold for the whole table
+    _BAR: str  # the column that notebooks draw as bars
+    _IN_ORDER = False  # whether the lines of the table are ordered as people want to read them
 
     def table(self) -> dict[str, Any]:
         """Return the columns of `frame`."""
         raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the table with bars, the largest values of each group first."""
+        columns = self.table()
+        sizes = np.abs(np.nan_to_num(np.asarray(columns[self._BAR], dtype=np.float64)))
+        sizes *= not self._IN_ORDER
+        about = [] if self._IN_ORDER else [columns[name] for name in ("group", "output") if name in columns]
+        blocks = [tuple(column[k] for column in about) for k in range(len(sizes))]
+        first = {block: k for k, block in reversed(list(enumerate(blocks)))}
+        order = sorted(range(len(sizes)), key=lambda k: (first[blocks[k]], -sizes[k]))
+        ordered = {name: [column[k] for k in order] for name, column in columns.items()}
+        return columns_table(repr(self).partition("\n")[0], ordered, self._BAR)
 
     def facts(self) -> dict[str, Any]:
         """Return what holds for the whole table."""
@@ -98,9 +113,9 @@ def signed(value: float) -> str:
     return "unknown" if np.isnan(value) else f"{value:+.4g}"
 
 
-def bracket(low: float, high: float) -> str:
+def bracket(low: float, high: float, sign: str = "+") -> str:
     """Return an interval for a line of a repr; nothing if it is unknown."""
-    return "" if np.isnan(low) else f"  [{low:+.4g}, {high:+.4g}]"
+    return "" if np.isnan(low) else f"  [{low:{sign}.4g}, {high:{sign}.4g}]"
 
 
 def repeat_names(names: tuple[str, ...], shape: tuple[int, ...], axis: int) -> list[str]:

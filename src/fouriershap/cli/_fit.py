@@ -15,6 +15,7 @@ from fouriershap import (
     Explainer,
     InputError,
     ModelWarning,
+    OnnxModel,
     ProductExplainer,
     TreeExplainer,
     UnsupportedModelError,
@@ -23,7 +24,7 @@ from fouriershap._base.checks import import_optional
 from fouriershap._base.messages import truncated_list, truncated_text
 from fouriershap.cli._errors import add_file_name, progress_bar, report_errors
 from fouriershap.cli._explainers import tree_kinds
-from fouriershap.cli._functions import OnnxModel, make_predict, trained_columns
+from fouriershap.cli._functions import make_predict, trained_columns
 from fouriershap.cli._models import ModelFile, open_model
 from fouriershap.cli._options import MODEL, ROWS, Debug, Drop, Jobs, Quiet, Trust, parse_groups, parse_output
 from fouriershap.cli._output import check_folder, check_not_input
@@ -43,7 +44,11 @@ def fit(
     drop: Drop = None,
     groups: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="NAME=COLUMN,COLUMN", help="Columns as one player; may be repeated."),
+        typer.Option(
+            "--group",
+            metavar="NAME=COLUMN,COLUMN",
+            help="Columns as one player; may be repeated. Or encoded: the features that a Pipeline makes.",
+        ),
     ] = None,
     model_output: Annotated[
         str, typer.Option(help="What is explained: raw, probability, response, or the number of an output.")

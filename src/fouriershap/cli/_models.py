@@ -10,6 +10,7 @@ from typing import Any
 from fouriershap import (
     InputError,
     MissingDependencyError,
+    OnnxModel,
     Reading,
     UnsupportedModelError,
     libraries,
@@ -17,7 +18,7 @@ from fouriershap import (
 )
 from fouriershap._base.checks import import_optional, is_folder
 from fouriershap._base.messages import error_text, truncated_repr, truncated_text
-from fouriershap.cli._functions import OnnxModel, import_function, is_function
+from fouriershap.cli._functions import import_function, is_function
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
 _PICKLES = (".pkl", ".pickle", ".joblib")

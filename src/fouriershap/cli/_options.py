@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,8 +25,13 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 Background = Annotated[Path | None, typer.Option("-b", "--background", help=f"Rows to compare with. {ROWS}")]
 
 
-def parse_groups(given: list[str]) -> dict[str, dict[str, list[str]]]:
-    """Return the argument ``groups`` of explainers from ``NAME=COLUMN,COLUMN`` of each --group, if there is one."""
+def parse_groups(given: list[str]) -> dict[str, Any]:
+    """Return the argument ``groups`` of explainers from ``NAME=COLUMN,COLUMN`` of each --group, if there is one.
+
+    Or from "input" or "encoded" alone.
+    """
+    if given in (["input"], ["encoded"]):
+        return {"groups": given[0]}
     groups: dict[str, list[str]] = {}
     for text in given:
         name, sign, columns = text.partition("=")

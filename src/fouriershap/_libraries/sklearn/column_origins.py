@@ -45,11 +45,10 @@ def through(transformer: Any, origins: Origins, step: str) -> Origins:
     if len(set(origins)) == 1:  # everything is made of one input column
         return origins[:1] * _n_outputs(transformer, step)
     raise UnsupportedModelError(
-        f"groups='input': the step {truncated_repr(step)} ({type(transformer).__name__}) makes columns out of "
-        "several input "
-        "columns, or is not known to keep them apart, so no input column owns its outputs. Explain the features "
-        "that enter the final model (leave out groups), group those by groups={'name': [columns]}, or explain "
-        "`pipeline.predict` by BlackBoxExplainer."
+        f"the step {truncated_repr(step)} ({type(transformer).__name__}) makes columns out of "
+        "several input columns of the Pipeline, or is not known to keep them apart, so no input column owns its "
+        "outputs. Give groups='encoded' for the features that enter the final model, group those by "
+        "groups={'name': [columns]}, or explain `pipeline.predict` by BlackBoxExplainer."
     )
 
 
@@ -58,8 +57,8 @@ def _n_outputs(transformer: Any, step: str) -> int:
         return len(transformer.get_feature_names_out())
     except (AttributeError, ValueError, TypeError) as error:
         raise UnsupportedModelError(
-            f"groups='input': the step {truncated_repr(step)} ({type(transformer).__name__}) does not say what its "
-            f"output columns are ({error_text(error)}). Give it get_feature_names_out, or leave out groups."
+            f"the step {truncated_repr(step)} ({type(transformer).__name__}) does not say what its "
+            f"output columns are ({error_text(error)}). Give it get_feature_names_out, or groups='encoded'."
         ) from error
 
 
@@ -157,9 +156,8 @@ def _function(transformer: Any, origins: Origins, step: str) -> Origins:
         n_outputs = len(origins) if elementwise else _n_outputs(transformer, step)
         return origins if n_outputs == len(origins) else origins[:1] * n_outputs
     raise UnsupportedModelError(
-        f"groups='input': it is unknown whether the function of the step {truncated_repr(step)} "
-        "(FunctionTransformer) keeps "
-        "columns apart. If it does, give FunctionTransformer(..., feature_names_out='one-to-one')."
+        f"it is unknown whether the function of the step {truncated_repr(step)} (FunctionTransformer) keeps columns "
+        "apart. If it does, give FunctionTransformer(..., feature_names_out='one-to-one'); if not, groups='encoded'."
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import are_numbered_names, numbered_names
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.messages import error_text, truncated_repr
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr
 from fouriershap._libraries.sklearn.column_origins import through
 from fouriershap._libraries.sklearn.step_readers import Steps, read_steps
 from fouriershap._rows.frames import as_frame, check_columns, column_names, densified, is_sparse
@@ -32,7 +32,7 @@ class PipelineSteps:
 
     def transform(self, X: Any, name: str) -> Any:
         """Return rows as the final model takes them, in the type that the last transformer returns."""
-        known = self.known_names()
+        known, given = self.known_names(), X
         if known is not None:
             check_columns(X, known, name)
         try:
@@ -40,7 +40,9 @@ class PipelineSteps:
                 X = pipeline.transform(X)
             return X
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise InputError(f"{name} does not go through the pipeline: {error_text(error)}") from error
+            text = error_text(error)
+            hint = _columns_with_gaps(given) if "NaN" in text or "infinity" in text else ""
+            raise InputError(f"{name} does not go through the pipeline: {text}{hint}") from error
 
     def first_rows(self, background: Any) -> Any:
         """Return some rows to try steps on before a file keeps them: a copy, so that the table can be freed."""
@@ -78,7 +80,7 @@ class PipelineSteps:
         n_columns = getattr(self.pipelines[0], "n_features_in_", None)
         if found is None and n_columns is None:
             raise UnsupportedModelError(
-                "groups='input': the pipeline does not know its input columns. Fit it on a data frame."
+                "the pipeline does not know its input columns. Fit it on a data frame, or give groups='encoded'."
             )
         return found or numbered_names(n_columns or 0)
 
@@ -97,8 +99,8 @@ class PipelineSteps:
         origin = np.array(origins, dtype=np.int64)
         if len(origin) != n_features:
             raise UnsupportedModelError(
-                f"groups='input': the pipeline's transformers account for {len(origin)} columns, but the final model "
-                f"has {n_features} features. Leave out groups, or group those features by groups={{...}}."
+                f"the pipeline's transformers account for {len(origin)} columns, but the final model "
+                f"has {n_features} features. Give groups='encoded', or group those features by groups={{...}}."
             )
         if background is not None and not is_sparse(background):
             self._try_out(background, origin, names)
@@ -121,10 +123,10 @@ class PipelineSteps:
                 wrong = np.flatnonzero(~same.all(axis=0) & (origin != j))
                 if len(wrong):
                     raise UnsupportedModelError(
-                        f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
+                        f"feature {wrong[0]} of the final model changes with the input columns "
                         f"{truncated_repr(names[j])} and {truncated_repr(names[origin[wrong[0]]])}; a "
-                        "transformer does not keep "
-                        "columns apart. Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
+                        "transformer does not keep columns apart. Give groups='encoded', or explain "
+                        "`pipeline.predict` by BlackBoxExplainer."
                     )
 
     def read_steps(self) -> tuple[Steps, int]:
@@ -161,3 +163,18 @@ class PipelineSteps:
         if made.shape != want.shape or not np.array_equal(made, want, equal_nan=want.dtype.kind == "f"):
             raise UnknownStepError("fouriershap's copy of its steps disagrees with the Pipeline")
         return recipe
+
+
+def _columns_with_gaps(X: Any) -> str:
+    """Return a sentence that names the columns of a frame with missing or infinite numbers."""
+    frame = as_frame(X)
+    if frame is None:
+        return ""
+    found = []
+    for series in frame.iter_columns():
+        if series.dtype.is_numeric():
+            if not np.isfinite(series.to_numpy().astype(np.float64)).all():
+                found.append(series.name)
+        elif series.is_null().any():
+            found.append(series.name)
+    return f" Columns with missing or infinite values: {truncated_list(found)}." if found else ""
