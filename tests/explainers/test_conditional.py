@@ -266,7 +266,7 @@ def test_groups_and_banzhaf() -> None:
     np.testing.assert_allclose(banzhaf[:, 0], want, atol=1e-3)
 
 
-def test_auto_takes_the_dependence_of_the_least_loss() -> None:
+def test_auto_takes_the_simplest_dependence_near_the_least_loss() -> None:
     rng = np.random.default_rng(0)
     z = correlated(600, 3, 0.9)
     X = np.exp(1.5 * (z - z.mean(axis=0)))
@@ -280,6 +280,14 @@ def test_auto_takes_the_dependence_of_the_least_loss() -> None:
     assert report.name == "copula"
     assert report.independent is not None
     assert report.independent > 1.5 * report.losses["copula"]
+    simple = fs.BlackBoxExplainer(quadratic, z, **CONDITIONAL).quality.dependence
+    assert simple is not None and simple.name == "gaussian"
+    assert max(simple.losses.values()) < 1.2 * min(simple.losses.values())
+    halves = z * np.where(rng.random(600) < 0.5, 1.0, -1.0)[:, None] ** np.arange(
+        3
+    )  # correlated in one way or the other
+    clusters = fs.BlackBoxExplainer(quadratic, halves, **CONDITIONAL).quality.dependence
+    assert clusters is not None and clusters.name == "mixture"
     few = fs.BlackBoxExplainer(quadratic, rng.normal(size=(20, 3)), **CONDITIONAL)
     assert few.quality.dependence == DependenceReport("gaussian")
 

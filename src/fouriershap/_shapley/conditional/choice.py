@@ -1,4 +1,4 @@
-"""`DependenceChoice`: the model of the features' dependence that is asked for, or that describes held-out rows best."""
+"""`DependenceChoice`: the model of the features' dependence that is asked for, or that held-out rows speak for."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class DependenceChoice:
     ) -> DependenceReport:
         """Compare candidates by the mean of (f(x) - v(S))^2 over held-out rows and coalitions.
 
-        It is the least for the true conditional means, and what draws add to it is known from their variance.
+        It is the least for the true conditional means, and what draws add to it is known from their variance. The
+        simplest candidate is taken that is within a standard error of the best: closer ones cannot be told apart.
         """
         player = np.array(self.player, dtype=np.int32)
         n_players = int(player.max(initial=-1)) + 1
@@ -66,16 +67,23 @@ class DependenceChoice:
         sizes = rng.integers(1, n_players, _COALITIONS)
         masks = rng.random((_COALITIONS, n_players)).argsort(axis=1) < sizes[:, None]
         outputs = predict(rows[judged])
-        losses = {}
-        for name in MODELS:
+        of_rows = {}
+        for name in MODELS:  # the simplest first
             mixture = fit_dependence(name, rows[others], labels, share, self.seed)
             game = ConditionalGame(predict, mixture, player, None, self.seed, outputs.shape[1])
             found = game.means(rows[judged], masks, 2 * _DRAWS, 0)
-            losses[name] = float(((outputs - found.values) ** 2 - found.variances).sum(axis=2).mean())
+            of_rows[name] = ((outputs - found.values) ** 2 - found.variances).sum(axis=2).mean(axis=0)
         # Unknown features from rows that are drawn whatever is known.
         drawn = rows[rng.choice(others, _DRAWS * 2, p=None if share is None else share / share.sum())]
         mixed = np.where(masks[:, player][:, None, None], rows[judged][:, None], drawn)
         independent = predict(mixed.reshape(-1, rows.shape[1])).reshape(*mixed.shape[:3], -1)
         missed = (outputs - independent.mean(axis=2)) ** 2 - independent.var(axis=2, ddof=1) / len(drawn)
-        best = min(losses, key=lambda name: losses[name])
-        return DependenceReport(best, losses, float(missed.sum(axis=2).mean()))
+        losses = {name: float(found.mean()) for name, found in of_rows.items()}
+        best = min(losses, key=losses.__getitem__)
+        chosen = next(name for name in MODELS if _is_close(of_rows[name] - of_rows[best]))
+        return DependenceReport(chosen, losses, float(missed.sum(axis=2).mean()))
+
+
+def _is_close(more: Floats) -> bool:
+    """Return whether rows lose no more, on average, than by chance."""
+    return bool(more.mean() <= more.std(ddof=1) / np.sqrt(len(more)))
