@@ -255,7 +255,7 @@ def _check_steps(case: Case, form: Form, ours: np.ndarray | str, kept: np.ndarra
         if "of truth values" not in form.name and not any(text in str(theirs) for text in odd):
             _compared(form, kept, theirs, case.scale, [])
     elif isinstance(ours, str) != isinstance(kept, str):
-        if "is text" not in str(kept) and "there are numbers" not in str(kept):
+        if not any(text in str(kept) for text in ("is text", "there are numbers", "there are truth values")):
             raise ValueError(f"{form.name}: live {ours}, from the file {kept}")
     elif not isinstance(ours, str) and not np.array_equal(ours, kept):
         raise ValueError(f"{form.name}: live {ours}, from the file {kept}")
@@ -280,7 +280,7 @@ def _library_answered(case: Case, form: Form, frame: pd.DataFrame) -> np.ndarray
         # CatBoost crashes on labels in polars; others take labels from pandas' frames alone.
         crashes = type(case.trial.model).__module__.startswith("catboost")
         plain = ways[0].to_pandas()
-        text = [name for name, dtype in plain.dtypes.items() if str(dtype) in ("object", "str")]
+        text = [name for name, dtype in plain.dtypes.items() if str(dtype) in ("object", "str", "string")]
         ways = [*([] if crashes else ways), plain, plain.astype(dict.fromkeys(text, "category"))]
     for way in ways:
         try:
