@@ -232,7 +232,7 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
 def warn_if_low(fidelity: Fidelity, method: str, of: str = "", ways_out: str | None = None) -> None:
     """Warn if the fidelity is below `LEAST`, or may be; ``of`` names what was fitted."""
     if fidelity.shap is not None:  # which is about the values
-        is_low = (fidelity.shap.r2 + min(fidelity.shap.high, 1.0)) / 2 < LEAST
+        is_low = fidelity.shap.r2 < LEAST
     else:
         is_low = min((fidelity.low, *fidelity.by_output)) < LEAST
     if not is_low:
