@@ -231,11 +231,10 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
 
 def warn_if_low(fidelity: Fidelity, method: str, of: str = "", ways_out: str | None = None) -> None:
     """Warn if the fidelity is below `LEAST`, or may be; ``of`` names what was fitted."""
+    judged = (fidelity.low, *fidelity.by_output)
     if fidelity.shap is not None:  # which is about the values
-        is_low = fidelity.shap.r2 < LEAST
-    else:
-        is_low = min((fidelity.low, *fidelity.by_output)) < LEAST
-    if not is_low:
+        judged = (fidelity.shap.r2,)
+    if min(judged) >= LEAST:
         return
     text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
