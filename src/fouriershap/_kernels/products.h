@@ -74,7 +74,8 @@ void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n
       const Complex<T> x = row[j * kTogether + v], a = component[j * kTogether + v];
       const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       for (int q = 0; q < N; ++q) {
-        const Complex<T> factor = {a.real + points[q * n_players + j] * d.real, a.imag + points[q * n_players + j] * d.imag};
+        const Complex<T> factor = {a.real + points[q * n_players + j] * d.real,
+                                   a.imag + points[q * n_players + j] * d.imag};
         before[(j * kTogether + v) * N + q] = product[q][v];
         product[q][v] = product[q][v] * factor;
       }
@@ -87,7 +88,8 @@ void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n
       const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       Complex<T> others = {};
       for (int q = 0; q < N; ++q) {
-        const Complex<T> factor = {a.real + points[q * n_players + j] * d.real, a.imag + points[q * n_players + j] * d.imag};
+        const Complex<T> factor = {a.real + points[q * n_players + j] * d.real,
+                                   a.imag + points[q * n_players + j] * d.imag};
         const Complex<T> ahead = before[(j * kTogether + v) * N + q], after = product[q][v];
         others.real += ahead.real * after.real;
         others.real -= ahead.imag * after.imag;
@@ -108,11 +110,11 @@ inline void add_nodes(const Complex<T>* row, const Complex<T>* component, int64_
                       const Quadrature<T>& nodes, Complex<T>* before, Complex<T>* sums) {
   int64_t q = 0;
   for (; q + 2 <= nodes.weights.size; q += 2)
-    add_component<T, 2>(row, component, n_players, weight, nodes.points + q * n_players, nodes.weights + q, before,
-                        sums);
+    add_component<T, 2>(row, component, n_players, weight, nodes.points + q * n_players, nodes.weights + q,
+                        before, sums);
   if (q < nodes.weights.size)
-    add_component<T, 1>(row, component, n_players, weight, nodes.points + q * n_players, nodes.weights + q, before,
-                        sums);
+    add_component<T, 1>(row, component, n_players, weight, nodes.points + q * n_players, nodes.weights + q,
+                        before, sums);
 }
 
 // out (n_players, n_outputs) += real part of conj(coefficient) * sum, over one block of terms.

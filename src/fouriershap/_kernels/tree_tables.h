@@ -43,8 +43,8 @@ struct PatternShares {
   int64_t n_channels() const { return shares.rows ? shares.columns : 1; }
 };
 
-// Games of a structured index: which of them gives a player its value, and by game and player the player of the
-// merged game, and the class of that; by game and class, the law of t.
+// Games of a structured index: which of them gives a player its value, and by game and player the player of
+// the merged game, and the class of that; by game and class, the law of t.
 enum : int32_t { kUniform, kAlways, kNever };
 struct TreeGames {
   Span<const int32_t> leaf_owner;  // as leaf_players, among all players
@@ -52,12 +52,13 @@ struct TreeGames {
   Matrix<const int32_t> merged, kind, laws;
 };
 
-// Longer paths are left to `walk`. An index needs as many nodes as players at most (Gauss' rules half of them).
+// Longer paths are left to `walk`. An index needs as many nodes as players at most (Gauss' rules half of
+// them).
 constexpr int kMostPlayers = 16;
 constexpr int kMostNodes = kMostPlayers;
 
-// Tables [first, last) are written to `values`, and `reached` of their leaves. T: float or double. games: of a
-// structured index, or none.
+// Tables [first, last) are written to `values`, and `reached` of their leaves. T: float or double. games: of
+// a structured index, or none.
 template <class T>
 void fill(const TreeBlocks& blocks, const TreeLayout& layout, const PatternShares& background, int64_t first,
           int64_t last, Span<T> values, Matrix<double> reached, const TreeGames* games);

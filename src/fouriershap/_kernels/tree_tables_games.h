@@ -94,8 +94,8 @@ class LeafGames {
     return games.laws[game][kind] != kUniform ? 1 : kind ? n / 2 + 1 : (n + 1) / 2;
   }
 
-  // held[P]: the sum over the subsets X of P of their shares times t for each player of X. away[F]: the weight
-  // times 1 - t for each player of F.
+  // held[P]: the sum over the subsets X of P of their shares times t for each player of X. away[F]: the
+  // weight times 1 - t for each player of F.
   void make_sums() {
     const int64_t size = int64_t{1} << n_merged, n = n_points;
     resize_all(size * n, held, away);

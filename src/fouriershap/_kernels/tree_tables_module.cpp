@@ -42,7 +42,8 @@ class BoundTreeBlocks : Owner, public TreeBlocks {
             "`leaf_player_start` gives a leaf too many players.");
       check_length("fail", fail_start[l + 1] - fail_start[l], n_states);
       const int64_t n_nodes = (nodes_start[u + 1] - nodes_start[u]) / 2;
-      check(n_nodes <= kMostNodes && n_nodes % 4 == 0, "`nodes` must be 4, 8, 12 or 16 for each number of players.");
+      check(n_nodes <= kMostNodes && n_nodes % 4 == 0,
+            "`nodes` must be 4, 8, 12 or 16 for each number of players.");
       check_range("fail", Span<const uint32_t>{fail + fail_start[l], n_states}, 0, int64_t{1} << u);
     }
   }

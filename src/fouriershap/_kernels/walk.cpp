@@ -26,7 +26,8 @@ class BoundPaths : Owner, public WalkPaths {
 
 // No sum of steps on a path is beyond the counts: it is at most that of as many players of each step as there
 // are, or as a path has.
-static WalkClasses classes_of(const BoundTrees& trees, const In<int32_t, 1>& steps, const In<double, 3>& pairs) {
+static WalkClasses classes_of(const BoundTrees& trees, const In<int32_t, 1>& steps,
+                              const In<double, 3>& pairs) {
   const int64_t n_counts = length(pairs);
   check_shape("pairs", pairs, {n_counts, n_counts, 2});
   check_length("steps", length(steps), trees.n_players);

@@ -55,8 +55,8 @@ struct WalkBackground : WalkRows {
 // Integral of t^p (1-t)^q by p and q, up to the most players on a path.
 using Moments = Matrix<const double>;
 
-// Players of several classes: what each adds to the count of those that a row, or a background row, fails, and
-// the weights (n_counts, n_counts, 2) by the counts of both.
+// Players of several classes: what each adds to the count of those that a row, or a background row, fails,
+// and the weights (n_counts, n_counts, 2) by the counts of both.
 struct WalkClasses {
   Span<const int32_t> steps;
   const double* pairs;

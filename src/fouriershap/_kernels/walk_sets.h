@@ -1,5 +1,5 @@
-// Path-dependent interactions of sets of players without tables, leaf by leaf. Rows that fail the same players
-// of a path share what its leaf gives to each set.
+// Path-dependent interactions of sets of players without tables, leaf by leaf. Rows that fail the same
+// players of a path share what its leaf gives to each set.
 #pragma once
 #include "walk_rows.h"
 
@@ -84,17 +84,17 @@ class PathSetWalk {
   int32_t players[kMostPlayers];  // on the path, by position
   double ratio[kMostPlayers];     // share of the training rows that pass the edges of each
   Scratch<Frame> frames;
-  Scratch<uint64_t> fails;        // (levels, rows) the positions that a row fails
-  Scratch<int32_t> position_of;   // (players,) -1: not on the path
-  Scratch<int32_t> members;       // (sets, size) positions
-  Scratch<int32_t> first_new;     // (sets,) the first member that is not that of the set before
-  Scratch<int64_t> target;        // (sets,) where a row adds it
-  Scratch<double> slopes;         // (positions, points) derivative over value of a player's factor
-  Scratch<double> prefix;         // (size + 1, points) weight times all factors, times the slopes of members
-  Scratch<double> shares;         // (words, sets)
-  Scratch<uint64_t> seen;         // (slots,) words of rows at a leaf,
-  Scratch<int64_t> seen_at;       // the leaf at which they were,
-  Scratch<int32_t> slot;          // and their line of `shares`
+  Scratch<uint64_t> fails;       // (levels, rows) the positions that a row fails
+  Scratch<int32_t> position_of;  // (players,) -1: not on the path
+  Scratch<int32_t> members;      // (sets, size) positions
+  Scratch<int32_t> first_new;    // (sets,) the first member that is not that of the set before
+  Scratch<int64_t> target;       // (sets,) where a row adds it
+  Scratch<double> slopes;        // (positions, points) derivative over value of a player's factor
+  Scratch<double> prefix;        // (size + 1, points) weight times all factors, times the slopes of members
+  Scratch<double> shares;        // (words, sets)
+  Scratch<uint64_t> seen;        // (slots,) words of rows at a leaf,
+  Scratch<int64_t> seen_at;      // the leaf at which they were,
+  Scratch<int32_t> slot;         // and their line of `shares`
 
   void walk(int32_t root) {
     const Node* nodes = trees.nodes;

@@ -1,10 +1,10 @@
 // The kernels of the family walk. walk_numpy.py is the specification.
 #pragma once
-#include "walk_joint.h"
 #include "walk_hybrids.h"
-#include "walk_sets.h"
+#include "walk_joint.h"
 #include "walk_paths.h"
 #include "walk_rows.h"
+#include "walk_sets.h"
 
 namespace fouriershap {
 
