@@ -105,7 +105,13 @@ def _failures(failures: list[tuple[str, dict[str, Any]]]) -> str:
     if not failures:
         return ""
     rows = [
-        [str(f["seed"]), name, f"{f['library']} {f['kind']}", f["check"], f["what"].replace("|", "/")[:160]]
+        [
+            str(f["seed"]),
+            name,
+            f"{f['library']} {f['kind']}",
+            f["check"],
+            " ".join(f["what"].replace("|", "/").split())[:160],
+        ]
         for name, f in failures[:100]
     ]
     return "## What is wrong\n\n" + markdown_table(["seed", "environment", "kind", "check", "what"], rows)

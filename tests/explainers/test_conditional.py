@@ -361,3 +361,16 @@ def test_refusals() -> None:
             warnings.simplefilter("ignore")
             with pytest.raises(InputError, match=words):
                 call()
+
+
+def test_explainers_say_what_their_values_are() -> None:
+    X = correlated(100, 3)
+    forest = RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, X[:, 0])
+    cases: list[tuple[dict[str, Any], str]] = [
+        (GAUSSIAN, "conditional values"),
+        ({"causal_order": [[0], [1, 2]]}, "asymmetric values"),
+    ]
+    for options, words in cases:
+        explainer = fs.Explainer(forest, X, **options)
+        assert words in repr(explainer) and words in explainer._repr_html_()
+    assert "values," not in repr(fs.Explainer(forest, X))

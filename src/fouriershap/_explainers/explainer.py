@@ -150,7 +150,7 @@ class Explainer:
         info = self.info
         facts = [self.kind if not self.model_name else f"{self.kind} of {self.model_name}"]
         facts += [] if self.engine.output.is_raw else [self.engine.output.name]
-        facts += [info.values] if info.values else []
+        facts += [info.which_values] if info.which_values else []
         facts += [] if self.fitted is None else [repr(self.fitted)]
         background = "path-dependent" if info.is_path_dependent else "background in tables"
         if info.n_background is not None:
@@ -163,6 +163,8 @@ class Explainer:
         n_columns, n_players, info = len(self.feature_names), len(self.player_names), self.info
         facts = {"Model": self.model_name or info.model or self.kind, "Read as": self.kind}
         facts["Explained"] = f"{self.engine.output.name} output" if self.engine.output.is_raw else self.output
+        if info.which_values:
+            facts["Values"] = info.which_values
         if self.output_names is not None:
             facts["Outputs"] = truncated_list(self.output_names)
         facts["Features"] = f"{n_players:,}" + (f", made of {n_columns:,} columns" * (n_columns != n_players))

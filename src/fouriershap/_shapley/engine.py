@@ -182,6 +182,13 @@ class EngineInfo:
     values: str = ""
 
     @property
+    def which_values(self) -> str:
+        """Return "conditional asymmetric values" and the like; "" for interventional Shapley values."""
+        if not self.is_conditional:
+            return self.values
+        return f"conditional {self.values or 'values'}"
+
+    @property
     def degree_energy(self) -> Floats:
         """Energy of the terms of a spectrum by degree."""
         if self.degrees is None or self.term_energy is None:
