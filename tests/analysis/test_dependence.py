@@ -170,8 +170,9 @@ def test_plots() -> None:
     explainer = fs.Explainer(model, frame, groups="input")
     wanted = ["age", "city", ("age", "income"), ("city", "age")]
     found = explainer.partial_dependence(wanted, frame, grid_resolution=8, individual=True)
-    for k in range(4):
-        assert found.plot(k).get_title() == "mean output"
+    for k, (x, y) in enumerate([("age", "mean output"), ("city", "mean output"), wanted[2], wanted[3]]):
+        ax = found.plot(k)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == (x, y)
     single = explainer.partial_dependence(
         ["age", ("age", "income")], frame, grid_resolution=8, individual=True
     )

@@ -72,7 +72,7 @@ def test_table_plot_and_linear_models() -> None:
     assert list(found.frame().columns) == ["feature", "share", "main", "interaction"]
     assert list(found.pair_frame().columns) == ["pair", "share"]
     assert "0.0% through interactions" in repr(found)
-    assert found.plot().get_title() == "share of the predictions' variance"
+    assert found.plot().get_xlabel() == "share of the predictions' variance"
     assert '"variance"' in found.to_json()
 
 

@@ -75,8 +75,8 @@ def test_requests_at_the_same_time(served):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"a": "much"}, "column 0 has a value that is not a number"),
-        ({"a": 10**400}, "column 0 has a value that is not a number"),
+        ({"a": "much"}, "column 'a' has a value that is not a number"),
+        ({"a": 10**400}, "column 'a' has a value that is not a number"),
         ({"a": [1]}, "row 0 holds [1] in the column a; give a number"),
         ({"colour": {"b": [1]}}, "row 0 holds {'b': [1]} in the column colour"),
         ({"z": 1}, r"unknown columns ['z']"),
@@ -109,7 +109,7 @@ def test_missing_values_that_a_model_does_not_take(serving, tmp_path):
     answer = client.post("/explain", json={"rows": [row]}).json()["answers"][0]
     assert len(answer["outputs"]) == 3 and {r["output"] for r in answer["reasons"]} == {"0", "1", "2"}
     response = client.post("/explain", json={"rows": [row | {"b": None}]})
-    assert response.status_code == 422 and "missing value in row 0, column 1" in response.json()["detail"]
+    assert response.status_code == 422 and "missing value in row 0, column 'b'" in response.json()["detail"]
 
 
 def test_spectra_and_files_of_other_things(serving, tmp_path, monkeypatch):

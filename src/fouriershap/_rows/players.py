@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
-from fouriershap._base.messages import truncated_repr, truncated_text
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap._base.warn import warn
 from fouriershap._rows.preprocessing import LivePreprocessing
 
@@ -96,7 +96,9 @@ def find_players(
     """
     if isinstance(groups, str) and groups in ("input", "encoded"):
         if before is None:
-            raise InputError(f"groups is {groups!r}, which needs a Pipeline with steps before the model.")
+            raise InputError(
+                f"groups is {truncated_repr(groups)}, which needs a Pipeline with steps before the model."
+            )
         if groups == "encoded":
             return *check_groups(None, names), None
         return before.input_players(background, len(names))
@@ -104,5 +106,8 @@ def find_players(
         try:
             return before.input_players(background, len(names))
         except (UnsupportedModelError, InputError) as error:
-            warn(f"{error} Here the features that enter the final model are explained.", ModelWarning)
+            warn(
+                f"{error_text(error)} Here the features that enter the final model are explained.",
+                ModelWarning,
+            )
     return *check_groups(groups, names), None

@@ -42,7 +42,8 @@ def players_and_index(
         )
     if groups is None:
         raise InputError("coalitions='owen' shares the value of groups among their columns: give groups=.")
-    players = find_players(None)
+    by_input = isinstance(groups, str) and groups == "input"
+    players = find_players("encoded" if by_input else None)
     if isinstance(groups, Mapping):
         seen: set[int] = set()
         tree = _tree(groups, players[1], "groups", seen)

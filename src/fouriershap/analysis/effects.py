@@ -29,6 +29,7 @@ from fouriershap.analysis.moments import Floats
 from fouriershap.analysis.results import PlayerResult, repeat_names
 
 _SHOWN = 15
+_NO_SHARE = 1e-12  # rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +180,8 @@ def effects(
         scale = np.where(variance > 0, 1 / variance, np.nan)
     main, both = means[:n], means[n:]
     beyond = both - main[met[:, 0]] - main[met[:, 1]]
-    order = np.argsort(-np.abs(beyond * scale).sum(axis=1), kind="stable")
+    size = np.nansum(np.abs(beyond * scale), axis=1)
+    order = np.argsort(-size, kind="stable")[: (size > _NO_SHARE).sum()]
     return Effects(
         names=explainer.player_names,
         outputs=output_names(explainer),
