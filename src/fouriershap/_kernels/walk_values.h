@@ -138,26 +138,55 @@ void path_dependent_sets(const WalkTrees& trees, const WalkPaths& paths, const W
     walk.explain({rows.codes, first, std::min(first + walk.block(), rows.last)});
 }
 
+// The codes of a row, those of `head` 2 f + 1 with the missing value below all others.
+inline bool goes_left(const WalkTrees& trees, const Node& node, const int32_t* codes) {
+  const int32_t code = codes[node.head];
+  if (node.test < 0) [[unlikely]] {  // a set knows the missing value by its own code, the last
+    const int32_t known = code < 0 ? trees.n_codes[node.feature()] - 1 : code;
+    return trees.set_bits[-1 - node.test][known >> 6] >> (known & 63) & 1;
+  }
+  return code < node.test;
+}
+
 // out: (rows, n_outputs) += values of the leaves reached.
+//
+// Some rows go down together, without a branch that depends on them: a processor would mispredict it.
 void predict(const WalkTrees& trees, const WalkRows& rows, Matrix<double> out) {
   constexpr int64_t kBlock = 64;  // rows whose codes stay in cache while a tree's nodes do
+  constexpr int64_t kTogether = 8, kLevels = 4;
   const Node* nodes = trees.nodes;
-  const Scratch<int32_t> codes(trees.n_features() * kBlock);
+  const int64_t width = 2 * trees.n_features();
+  const Scratch<int32_t> codes(width * kBlock + 1);
+  codes[0] = 0;  // what a leaf, of head -1, would compare
   for (int64_t first = rows.first; first < rows.last; first += kBlock) {
     const int64_t n = rows.last - first < kBlock ? rows.last - first : kBlock;
     for (int64_t f = 0; f < trees.n_features(); ++f)
-      for (int64_t r = 0; r < n; ++r)
-        codes[r * trees.n_features() + f] = rows.codes[trees.features[f]][first + r];
+      for (int64_t r = 0; r < kBlock; ++r) {
+        const int32_t code = rows.codes[trees.features[f]][first + (r < n ? r : 0)];
+        int32_t* mine = codes + 1 + r * width + 2 * f;
+        mine[0] = code;
+        mine[1] = code == trees.n_codes[f] - 1 ? -1 : code;
+      }
     for (int64_t t = 0; t < trees.n_trees(); ++t) {
       const Outputs outputs(trees, t);
-      for (int64_t r = 0; r < n; ++r) {
-        const int32_t* mine = codes + r * trees.n_features();
-        int32_t node = trees.roots[t];
-        while (!nodes[node].leaf())
-          node = code_goes_left(trees, nodes[node], mine[nodes[node].feature()]) ? nodes[node].left
-                                                                                 : nodes[node].right;
-        const double* values = outputs.of_leaf(node);
-        for (int64_t o = 0; o < outputs.count; ++o) out[first + r][outputs.first + o] += values[o];
+      for (int64_t some = 0; some < n; some += kTogether) {
+        int32_t at[kTogether];
+        for (int32_t& node : at) node = trees.roots[t];
+        for (int32_t left = trees.tree_depth[t], open = left; open > 0 && left > 0; left -= kLevels) {
+          open = 0;
+          for (int64_t level = 0; level < kLevels; ++level)
+            for (int64_t k = 0; k < kTogether; ++k) {
+              const Node& node = nodes[at[k]];
+              const int32_t below =
+                  goes_left(trees, node, codes + 1 + (some + k) * width) ? node.left : node.right;
+              at[k] = node.leaf() ? at[k] : below;
+            }
+          for (const int32_t node : at) open += !nodes[node].leaf();
+        }
+        for (int64_t k = 0; k < std::min(kTogether, n - some); ++k) {
+          const double* values = outputs.of_leaf(at[k]);
+          for (int64_t o = 0; o < outputs.count; ++o) out[first + some + k][outputs.first + o] += values[o];
+        }
       }
     }
   }
