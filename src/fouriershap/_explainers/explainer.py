@@ -9,12 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
+from fouriershap._base.answers import AnswersOption
 from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import (
     ProgressOption,
@@ -60,11 +63,11 @@ _ROWS = 1000  # that a notebook shows the costs of
 class Explainer:
     """A model and a background, ready to explain rows.
 
-    ``Explainer(model, background, **options)`` inspects the model and builds the matching explainer, like these
-    functions: `TreeExplainer` for tree models, sums of them, and wrappers around them (Pipelines, searches),
-    `ProductExplainer` for linear models, kernel machines and small networks, `SpectrumExplainer` for a
-    `Spectrum`, and `BlackBoxExplainer` for functions and any other object that predicts. All of them return an
-    `Explainer`. A tree model that cannot be read exactly is explained as a black box, and a `ModelWarning` says why.
+    ``Explainer(model, background)`` inspects the model and builds the matching explainer, like these functions:
+    `TreeExplainer` for tree models, sums of them, and wrappers around them (Pipelines, searches), `ProductExplainer`
+    for linear models, kernel machines and small networks, `SpectrumExplainer` for a `Spectrum`, and
+    `BlackBoxExplainer` for functions and any other object that predicts. All of them return an `Explainer`. A tree
+    model that cannot be read exactly is explained as a black box, and a `ModelWarning` says why.
 
     Parameters
     ----------
@@ -72,28 +75,56 @@ class Explainer:
         What is explained: a fitted model, the path of a saved one, a `Spectrum`, or a function of rows.
     background : array or data frame, optional
         Rows that stand for "feature unknown"; all of them are used. Only tree models do without.
-    **options
-        The options of the function that fits the model; any other is an error. All have ``weights``, ``groups``,
-        ``index``, ``n_jobs`` and ``progress``. Models that are read have ``coalitions``, ``causal_order``,
-        ``output``, ``feature_names``, ``check`` and ``device``; trees also ``exact``, ``feature_perturbation``,
-        ``tree_limit``, ``precision``, ``strategy`` and ``memory``; sums of products ``compress_background``. Black
-        boxes have ``data``, ``tolerance``, ``max_queries``, ``max_seconds``, ``categorical``, ``random_state``,
-        ``batch_size`` and ``answers``.
+    output : {"raw", "probability", "response"}, a loss such as "log_loss", or int, optional
+        What is explained, by default the raw output; a number selects one of several. Black boxes are explained in
+        what they return.
+    groups : mapping or sequence, or "input" or "encoded", optional
+        Columns that act as one player: ``{"name": [columns]}`` or one group name per column. A Pipeline is explained
+        in its own input columns ("input", the default), or in the features that enter its final model ("encoded").
+    weights : array_like, optional
+        A weight per background row.
+    feature_names : sequence of str, optional
+        By default those of the model, else of the background, else "Feature 0", ...
+    coalitions : {"whole", "owen"}
+        "owen": the columns of a group get values of their own, which add up to the value of the group.
+    causal_order : list of lists, optional
+        All players, causes first: values are then asymmetric Shapley values.
+    index : {"shapley", "banzhaf"}
+        How coalitions are averaged.
+    n_jobs : int
+        Threads; -1 for all cores.
+    progress : bool or callable, optional
+        Whether long calls report progress. None: after two seconds, by a line on the standard error, which is kept up
+        to date. True: at once. False: never. A function is called with (done, total), in percent of a stage; if it
+        has a parameter ``stage``, it gets a `Stage` as well.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent", "conditional"}
-        "conditional": unknown features follow the known ones, under a model of their dependence, instead of the
-        background (see ``docs/correlated-features.md``). With it come the next four options.
+        What stands for unknown features: the background; without one, the training rows in the trees. "conditional":
+        they follow the known ones, under a model of their dependence (see ``docs/correlated-features.md``).
     dependence : {"auto", "gaussian", "copula", "mixture", "data"}
-        Fitted to the background or to ``data``. "gaussian": a Gaussian of the numbers. "copula": a Gaussian of the
-        normal scores of their ranks, for skewed numbers. "mixture": several Gaussians, within each of which labels and
-        missing values are independent. "auto": the simplest of those whose conditional means are nearest to the
-        outputs of held-out rows, within a standard error; ``quality.dependence`` compares them. "data": no model, but
-        boosted trees that learn the mean output from rows with unknown features; for thousands of rows.
-    data : array or data frame
-        Rows that the dependence is fitted to, by default the background.
+        Of conditional values; fitted to the background or to ``data``. "gaussian": a Gaussian of the numbers.
+        "copula": a Gaussian of the normal scores of their ranks, for skewed numbers. "mixture": several Gaussians,
+        within each of which labels and missing values are independent. "auto": the simplest of those whose
+        conditional means are nearest to the outputs of held-out rows, within a standard error; ``quality.dependence``
+        compares them. "data": no model, but boosted trees that learn the mean output from rows with unknown features;
+        for thousands of rows.
+    data : array or data frame, optional
+        Rows that a dependence, or a representation of a black box, is fitted to; by default the background.
     tolerance : float
-        Largest standard error of a value, as a share of the row's largest value; 0.02 by default.
-    random_state : int
-        The same number draws the same rows; 0 by default.
+        Largest standard error of estimated values, as a share of the row's largest value.
+    random_state : int, optional
+        The same number draws the same rows.
+    exact, tree_limit, precision, strategy, memory
+        Of tree models (the last three also of a spectrum): see `TreeExplainer` and `SpectrumExplainer`.
+    compress_background
+        Of linear models, kernel machines and networks: see `ProductExplainer`.
+    check, device
+        Of models that are read: whether the model is asked if fouriershap's copy of it agrees, and where rows are
+        explained ("cpu" or "jax"): see `TreeExplainer`.
+    max_queries, max_seconds, categorical, batch_size, answers
+        Of black boxes: see `BlackBoxExplainer`.
+    **shap_names
+        shap's names for these, such as ``masker`` and ``model_output``. Any other argument, and one that explainers
+        of the model at hand do not take, is an error.
 
     Attributes
     ----------
@@ -105,12 +136,6 @@ class Explainer:
     output_names : tuple of str, optional
         Names of the outputs where the model has some, such as its classes; for a binary classifier with one output,
         the positive class.
-    n_jobs : int
-        Threads; -1 for all cores.
-    progress : bool or callable, optional
-        Whether long calls report progress. None: after two seconds, by a line on the standard error, which is kept up
-        to date. True: at once. False: never. A function is called with (done, total), in
-        percent of a stage; if it has a parameter ``stage``, it gets a `Stage` as well.
     fitted : BlackBoxFit or None
         The representation that `fit` fitted to a black box, with its fidelity; None for other explainers.
     checksum : str or None
@@ -126,12 +151,49 @@ class Explainer:
     ('trees', 'black box')
     """
 
-    def __init__(self, model: Any = None, background: Any = None, **options: Any) -> None:
+    def __init__(
+        self,
+        model: Any = None,
+        background: Any = None,
+        *,
+        output: str | int | None = None,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        feature_names: ArrayLike | None = None,
+        coalitions: str = "whole",
+        causal_order: Any = None,
+        index: str = "shapley",
+        n_jobs: int = -1,
+        progress: ProgressOption = None,
+        feature_perturbation: str = "auto",
+        dependence: str = "auto",
+        data: Any = None,
+        tolerance: float = 0.02,
+        random_state: int | None = None,
+        exact: bool = False,
+        tree_limit: int | None = None,
+        precision: str | None = None,
+        strategy: str | None = None,
+        memory: float | None = None,
+        compress_background: bool = True,
+        check: bool = True,
+        device: str = "cpu",
+        max_queries: int | None = None,
+        max_seconds: float | None = 600.0,
+        categorical: Any = None,
+        batch_size: int = 8192,
+        answers: AnswersOption = None,
+        **shap_names: Any,
+    ) -> None:
         if isinstance(model, Parts):
             parts = model
         else:
             from fouriershap._explainers.dispatch import build_parts
 
+            # A kind of model takes some of the options: only those that are not at their default reach its builder.
+            given, defaults = locals(), _option_defaults()
+            options = {name: given[name] for name, default in defaults if given[name] is not default}
+            options |= shap_names
             with explaining_unfinished_fits():
                 parts = build_parts(model, background, options)
         self._parts = parts
@@ -726,6 +788,13 @@ def _quality_text(quality: Quality) -> str:
     if quality.is_exact:
         return "exact for the raw output, rescaled" if quality.is_rescaled else "exact"
     return "fitted: see .fidelity"
+
+
+@cache
+def _option_defaults() -> tuple[tuple[str, Any], ...]:
+    """Return the keyword arguments of `Explainer` with their defaults."""
+    options = signature(Explainer).parameters.values()
+    return tuple((option.name, option.default) for option in options if option.kind is option.KEYWORD_ONLY)
 
 
 @contextmanager
