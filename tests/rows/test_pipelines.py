@@ -1,5 +1,6 @@
 """Pipelines that end in a tree model: in the features of the model, and in the pipeline's input columns."""
 
+import math
 import pickle
 
 import numpy as np
@@ -114,6 +115,45 @@ def test_input_columns_by_brute_force(name):
     if "city" in explainer.player_names:
         city = explainer.player_names.index("city")
         assert explanation.display_data[:, city].tolist() == rows["city"].tolist()
+
+
+def test_groups_name_input_columns_or_encoded_ones(tmp_path):
+    pipeline = fitted(PREPARATIONS["one-hot"])
+    rows, background = PEOPLE[:10], PEOPLE[50:75]
+    groups = {"work": ["job", "income"]}
+    explainer = fs.Explainer(pipeline, background, groups=groups, precision="double")
+    assert sorted(explainer.player_names) == ["age", "city", "work"]
+    players = [PEOPLE.columns.isin(groups.get(name, [name])) for name in explainer.player_names]
+    values = explainer.shap_values(rows)
+    for r in range(3):
+        assert_within(values[r], _by_definition(pipeline, rows[r : r + 1], background, players), 1e-9)
+    explainer.save(tmp_path / "m.fshap")
+    loaded = fs.load(tmp_path / "m.fshap")
+    np.testing.assert_allclose(loaded.shap_values(rows), values, rtol=1e-12)
+    shown = loaded.frame(rows[:1]).set_index("feature")["value"]
+    assert shown["work"] == explainer.frame(rows[:1]).set_index("feature")["value"]["work"]
+    encoded = fs.Explainer(pipeline, background, groups={"home": ["c__city_Bern", "c__city_Zug"]})
+    assert "home" in encoded.player_names and len(encoded.player_names) > 4
+    with pytest.raises(fs.InputError, match="names 'street', which does not exist; there are 'age'"):
+        fs.Explainer(pipeline, background, groups={"home": ["city", "street"]})
+
+
+def _by_definition(pipeline, row, background, players):
+    """SHAP values of one row; a player is a mask of columns."""
+    n, worth = len(players), {}
+    for number in range(2**n):
+        hybrids = background.copy()
+        for k in range(n):
+            if number >> k & 1:
+                for column in background.columns[players[k]]:
+                    hybrids[column] = row[column].iloc[0]
+        worth[number] = predicted(pipeline, hybrids).mean()
+    weight = [math.factorial(s) * math.factorial(n - 1 - s) / math.factorial(n) for s in range(n)]
+    values = [
+        sum(weight[S.bit_count()] * (worth[S | 1 << k] - worth[S]) for S in range(2**n) if not S >> k & 1)
+        for k in range(n)
+    ]
+    return np.array(values)
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])

@@ -16,6 +16,7 @@ from fouriershap._rows.cityhash import hash_label
 from fouriershap._rows.frames import column_names, in_order, unmask
 from fouriershap._rows.inputs import InputAdapter, RulesEncoder
 from fouriershap._rows.pool import Pool
+from fouriershap._rows.preprocessing import InputColumn
 from fouriershap._rows.rules import InputRules
 from fouriershap._shapley.engine import Engine
 
@@ -93,7 +94,7 @@ def model_parts(
     engine: Engine,
     rules: InputRules,
     names: tuple[str, ...],
-    players: tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None],
+    players: tuple[NDArray[np.int32], tuple[str, ...], tuple[InputColumn, ...] | None],
     sample: Any,
     check: ModelCheck | None,
     **others: Any,

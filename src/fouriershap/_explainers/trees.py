@@ -111,7 +111,7 @@ def tree_parts(
     groups : mapping or sequence, or "input" or "encoded", optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column. A Pipeline is explained
         in its own input columns ("input", the default), so that the one-hot columns of an input column are one player,
-        or in the features that enter its final model ("encoded").
+        or in the features that enter its final model ("encoded"); groups name its input columns, or else encoded ones.
     coalitions : {"whole", "owen"}
         "whole": a group of ``groups`` is one player. "owen": its columns get values of their own, the Owen values,
         which add up to the value of the group; groups may hold groups, ``{"name": {"name": [columns]}}`` (Winter

@@ -18,7 +18,7 @@ from fouriershap._rows.frames import Rows, check_columns, densified, in_order
 from fouriershap._rows.labels import CODES
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature, make_encoding
 from fouriershap._rows.pool import Pool
-from fouriershap._rows.preprocessing import Preprocessing, UnknownStepError
+from fouriershap._rows.preprocessing import InputColumn, Preprocessing, UnknownStepError
 from fouriershap._rows.recipes import Recipe
 from fouriershap._rows.rules import InputRules
 from fouriershap._rows.tables import from_records
@@ -260,8 +260,8 @@ class InputAdapter:
     player_names : tuple of str
     preprocessing : Preprocessing, optional
         Steps of a Pipeline before the model.
-    input_columns : tuple of str, optional
-        The Pipeline's own input columns, if they are the players.
+    input_columns : tuple of InputColumn, optional
+        The Pipeline's own input columns, if players are made of them.
     sample : rows, optional
         Rows on which the steps of a live Pipeline are tried out before they are saved.
     is_missing_pipeline : bool
@@ -277,7 +277,7 @@ class InputAdapter:
     player: NDArray[np.int32]
     player_names: tuple[str, ...]
     preprocessing: Preprocessing | None = None
-    input_columns: tuple[str, ...] | None = None
+    input_columns: tuple[InputColumn, ...] | None = None
     sample: Any = None
     is_missing_pipeline: bool = False
     unpack: Callable[[Any, str], Any] = _unchanged
@@ -327,9 +327,8 @@ class InputAdapter:
             self.check(entered, codes, name, is_stream)
         if self.input_columns is None:
             return Rows(codes, entered, self.player, self.feature_names)
-        position = {player: i for i, player in enumerate(self.player_names)}
-        owner = np.array([position.get(column, -1) for column in self.input_columns], dtype=np.int32)
-        return Rows(codes, densified(X), owner, self.input_columns, entered)
+        columns, owner = zip(*self.input_columns, strict=True)
+        return Rows(codes, densified(X), np.array(owner, dtype=np.int32), columns, entered)
 
     def fields(self, rows: Rows) -> list[InputField]:
         """Return the inputs of rows as a person reads and changes them."""
@@ -381,9 +380,13 @@ class InputAdapter:
         recipe, columns = None, None
         if "steps" in header:
             recipe = Recipe.from_json(header["steps"], len(names))
-            columns = get_typed(header, "input_columns", tuple[str, ...] | None)
-            fits = columns is None or (len(columns) == recipe.n_columns and set(players) <= set(columns))
-            require(fits, "its input columns differ from those of its steps")
+            columns = get_typed(header, "input_columns", tuple[InputColumn, ...] | None)
+            if columns is not None:
+                require(len(columns) == recipe.n_columns, "its input columns differ from those of its steps")
+                owners = {column.player for column in columns} - {-1}
+                require(
+                    owners == {*range(len(players))}, "its players differ from those of its input columns"
+                )
         lost = get_typed(header, "has_pipeline", bool) and recipe is None
         if lost:
             warn(LOST_PIPELINE, ModelWarning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap._base.warn import warn
-from fouriershap._rows.preprocessing import LivePreprocessing
+from fouriershap._rows.preprocessing import InputColumn, LivePreprocessing
 
 
 def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
@@ -89,10 +90,10 @@ def check_groups(
 
 def find_players(
     groups: Any, names: tuple[str, ...], before: LivePreprocessing | None, background: Any
-) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Return the player of each feature, their names, and the input columns of a Pipeline if these are the players.
+) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[InputColumn, ...] | None]:
+    """Return the player of each feature, their names, and the input columns of a Pipeline if players are made of these.
 
-    They are by default, if the Pipeline keeps them apart.
+    They are by default, and where ``groups`` names input columns, if the Pipeline keeps them apart.
     """
     if isinstance(groups, str) and groups in ("input", "encoded"):
         if before is None:
@@ -102,12 +103,22 @@ def find_players(
         if groups == "encoded":
             return *check_groups(None, names), None
         return before.input_players(background, len(names))
-    if groups is None and before is not None:
-        try:
-            return before.input_players(background, len(names))
-        except (UnsupportedModelError, InputError) as error:
+    if before is None:
+        return *check_groups(groups, names), None
+    try:
+        player, player_names, columns = before.input_players(background, len(names))
+    except (UnsupportedModelError, InputError) as error:
+        if groups is None:
             warn(
                 f"{error_text(error)} Here the features that enter the final model are explained.",
                 ModelWarning,
             )
-    return *check_groups(groups, names), None
+        return *check_groups(groups, names), None
+    try:
+        group, group_names = check_groups(groups, player_names)
+    except InputError:
+        with suppress(InputError):
+            return *check_groups(groups, names), None
+        raise
+    grouped = tuple(InputColumn(c.name, -1 if c.player < 0 else int(group[c.player])) for c in columns)
+    return group[player], group_names, grouped

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from fouriershap._rows.recipes import Recipe
+
+
+class InputColumn(NamedTuple):
+    """A column that enters a Pipeline, and the player that it belongs to: -1 if the Pipeline drops it."""
+
+    name: str
+    player: int
 
 
 class UnknownStepError(Exception):
@@ -42,5 +49,5 @@ class LivePreprocessing(Preprocessing, Protocol):
 
     def input_players(
         self, background: Any, n_features: int
-    ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...]]:
-        """Return input columns as players: that of each feature, their names, and the names of all inputs."""
+    ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[InputColumn, ...]]:
+        """Return input columns as players: that of each feature, their names, and all input columns."""

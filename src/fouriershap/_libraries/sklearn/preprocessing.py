@@ -15,7 +15,7 @@ from fouriershap._libraries.sklearn.column_origins import through
 from fouriershap._libraries.sklearn.step_readers import Steps, read_steps
 from fouriershap._rows.frames import as_frame, check_columns, column_names, densified, is_sparse
 from fouriershap._rows.pool import Pool
-from fouriershap._rows.preprocessing import UnknownStepError
+from fouriershap._rows.preprocessing import InputColumn, UnknownStepError
 from fouriershap._rows.recipes import DTYPES, Recipe
 from fouriershap._rows.steps import check_steps
 
@@ -86,8 +86,8 @@ class PipelineSteps:
 
     def input_players(
         self, background: Any, n_features: int
-    ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...]]:
-        """Return input columns as players: that of each feature, their names, and the names of all inputs.
+    ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[InputColumn, ...]]:
+        """Return input columns as players: that of each feature, their names, and all input columns.
 
         Columns that the pipeline drops are not players. If there is a background, the map is tried out on its rows:
         changing one input column must leave the features of all others alone.
@@ -105,7 +105,9 @@ class PipelineSteps:
         if background is not None and not is_sparse(background):
             self._try_out(background, origin, names)
         used, player = np.unique(origin, return_inverse=True)
-        return player.astype(np.int32), tuple(names[i] for i in used), names
+        position = {int(i): player for player, i in enumerate(used)}
+        columns = tuple(InputColumn(name, position.get(i, -1)) for i, name in enumerate(names))
+        return player.astype(np.int32), tuple(names[i] for i in used), columns
 
     def _try_out(self, background: Any, origin: NDArray[np.int64], names: tuple[str, ...]) -> None:
         pool = Pool(background, "background")
