@@ -44,6 +44,10 @@ BOUND = {
         "path_dependent_sets",
         "predict",
         "leaf_visits",
+        "bit_chains<uint32_t>",
+        "bit_chains<uint64_t>",
+        "bit_coalitions<uint32_t>",
+        "bit_coalitions<uint64_t>",
     ),
     "waves": ("train", "factors<float>", "factors<double>"),
 }
@@ -62,9 +66,10 @@ def sources() -> dict[str, str]:
     found = {}
     for path in sorted(KERNELS.glob("*_numpy.py")):
         family = path.stem.removesuffix("_numpy")
-        header = KERNELS / ("walk_values.h" if family == "walk" else f"{family}.h")
+        headers = ("walk_values.h", "walk_bits.h") if family == "walk" else (f"{family}.h",)
         uses = ", ".join(f"(const void*)&{function}" for function in BOUND[family])
-        found[family] = f'#include "{header}"\nnamespace fouriershap {{ const void* used[] = {{{uses}}}; }}\n'
+        included = "".join(f'#include "{KERNELS / header}"\n' for header in headers)
+        found[family] = f"{included}namespace fouriershap {{ const void* used[] = {{{uses}}}; }}\n"
     return found
 
 

@@ -191,11 +191,20 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "walk.path_dependent": lambda: (tree(BIG // 16), paths(), *ROWS, values(BIG // 16)),
     "walk.path_dependent_sets": lambda: (tree(), paths(BIG), *ROWS, 1, ones(1, i64), 2, values(1)),
     "walk.predict": lambda: (tree(n_features=BIG // 32), *ROWS, zeros((1, 1))),
+    "walk.chains": lambda: (
+        Bound("walk.LeafBits", (tree(n_players=BIG),)),
+        ROWS[0],
+        0,
+        ROWS[0],
+        zeros((1, 2, BIG), i64),
+        zeros((1, 2, BIG - 1, 1)),
+    ),
     "walk.leaf_visits": lambda: (tree(2 * BIG), ROWS[0], ROWS[0], zeros(1)),
     "waves.train": train,
 }
 # These work in memory that they are given, on the stack, or in very little.
 WITHOUT_SCRATCH = {
+    "walk.coalitions",
     "encode.encode",
     "encode.encode32",
     "encode.remap",

@@ -317,6 +317,30 @@ def predict(draw: st.DrawFn) -> Case:
     return Case((bound(trees), random_codes(rng, coded, n_rows), *row_range(rng, n_rows), out), atol=1e-12)
 
 
+def leaf_bits(trees: walk.WalkTrees) -> Bound:
+    return Bound("walk.LeafBits", (bound(trees),))
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> Case:
+    """Trees of one to several words, of one output or all, and players without any node."""
+    trees, coded, rng = draw(st.one_of(walks(long=True), walks()))
+    n, n_rows, n_others = trees.n_players, draw(st.integers(1, 9)), draw(st.sampled_from([0, 1, 7]))
+    codes, others = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_others)
+    places = rng.permuted(np.tile(np.arange(n), (n_others, 2, 1)), axis=2)
+    out = rng.standard_normal((n_others, 2, n - 1, trees.n_outputs))
+    return Case((leaf_bits(trees), codes, int(rng.integers(n_rows)), others, places, out), atol=1e-12)
+
+
+@st.composite
+def coalitions(draw: st.DrawFn) -> Case:
+    trees, coded, rng = draw(walks(7))
+    n_rows, n_others = draw(st.integers(1, 9)), draw(st.sampled_from([0, 1, 4]))
+    codes, others = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_others)
+    out = rng.standard_normal((n_others, 1 << trees.n_players, trees.n_outputs))
+    return Case((leaf_bits(trees), codes, int(rng.integers(n_rows)), others, out), atol=1e-12)
+
+
 @st.composite
 def leaf_visits(draw: st.DrawFn) -> Case:
     trees, coded, rng = draw(walks())
@@ -393,6 +417,8 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "tree_tables.fill": fill,
     "walk.interventional": interventional,
     "walk.interventional_classes": interventional_classes,
+    "walk.chains": chains,
+    "walk.coalitions": coalitions,
     "walk.leaf_visits": leaf_visits,
     "walk.path_dependent": path_dependent,
     "walk.path_dependent_sets": path_dependent_sets,

@@ -10,7 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._shapley.outputs import transformed
+from fouriershap._shapley.outputs import hybrids, sampled, transformed
 
 OPTIONS = {"n_estimators": 10, "max_depth": 3}
 
@@ -350,3 +350,41 @@ def test_transformed_targets() -> None:
         fs.Explainer(other, X[:20])
     same = TransformedTargetRegressor(forest).fit(X, y)
     assert np.allclose(fs.Explainer(same, X[:20]).predict(X[:5]), same.predict(X[:5]))
+
+
+@pytest.mark.parametrize("name", ["LGBMClassifier", "XGBClassifier", "CatBoostClassifier"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_hybrids_by_bits_are_those_that_are_predicted(name: str, n_classes: int) -> None:
+    model, X, _ = model_of(name, n_classes)
+    explainer = fs.TreeExplainer(model, X[:9], output="probability", exact=True, groups={"g": [0, 4]})
+    raw = explainer.engine.raw
+    rows = explainer.inputs.encode(X[20:23]).codes
+    by_bits = hybrids.hybrids_of(raw, raw.player, rows)
+    predicted = hybrids._Predicted(raw, raw.player, rows, raw.background.rows)
+    assert type(by_bits) is hybrids._Trees
+    rng = np.random.default_rng(0)
+    places = rng.permuted(np.tile(np.arange(5), (30, 2, 1)), axis=2)
+    others = rng.integers(0, 9, 30)
+    close(by_bits.chains(1, others, places), predicted.chains(1, others, places), 1e-12)
+    close(by_bits.coalitions(2, slice(3, 8)), predicted.coalitions(2, slice(3, 8)), 1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_plan_counts_the_draws_of_sampled_values(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds are those of a draw, as measured, times these draws."""
+    model, X, _ = model_of("LGBMClassifier", n_classes)
+    monkeypatch.setattr(transformed, "_MOST_PLAYERS", 2)
+    explainer = fs.TreeExplainer(model, X[:60], output="probability", exact=True, n_jobs=1)
+    drawn, draw = [], sampled._draw
+
+    def counted(task: Any, row: int, n_draws: int, rng: np.random.Generator) -> Any:
+        drawn.append(n_draws)
+        return draw(task, row, n_draws, rng)
+
+    monkeypatch.setattr(sampled, "_draw", counted)
+    monkeypatch.setattr(transformed, "cpu_seconds", lambda: 1e-6 * sum(drawn))
+    planned = 1e6 * explainer.plan(40).seconds
+    drawn.clear()
+    explainer.shap_values(X[100:140])
+    assert sum(drawn) / 2 < planned < 2 * sum(drawn)
+    assert np.isnan(explainer.plan().seconds)

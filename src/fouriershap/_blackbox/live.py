@@ -70,7 +70,6 @@ class LivePlan(Plan):
     """How rows would be explained, how many queries that takes, and how long."""
 
     n_queries: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -430,13 +429,17 @@ class _Call:
         budget, fit = self._fit_cost(sampled * query, query)
         if self._enumerates(n_rows, sampled) and not (budget and fit < self._all_queries(n_rows) * query):
             queries = int(self._all_queries(n_rows))
-            return LivePlan(ENUMERATE, "all coalitions are asked: values are exact", queries, queries * query)
+            return LivePlan(
+                ENUMERATE, "all coalitions are asked: values are exact", queries, seconds=queries * query
+            )
         if not budget:
-            return LivePlan(SAMPLE, "quicker than fitting a representation", int(sampled), sampled * query)
+            return LivePlan(
+                SAMPLE, "quicker than fitting a representation", int(sampled), seconds=sampled * query
+            )
         first = _FIRST * self._box.n_players * n_rows
         queries = int(min(budget + first, sampled))
         reason = "a representation is fitted, and what the model has beyond it is sampled: at least so many queries"
-        return LivePlan(FIT, reason, queries, fit + first * query)
+        return LivePlan(FIT, reason, queries, seconds=fit + first * query)
 
 
 def _in_words(seconds: float) -> str:

@@ -239,7 +239,7 @@ class Explainer:
             repr(self.fitted) if self.fitted is not None else _quality_text(self.engine.quality)
         )
         plan = self.plan(_ROWS)
-        seconds = getattr(plan, "seconds", np.nan)
+        seconds = plan.seconds
         cost = "" if np.isnan(seconds) else f"about {seconds:.2g} s on one core, "
         facts[f"{_ROWS:,} rows"] = f"{cost}by {plan.strategy}: {plan.reason}"
         return facts_table("Explainer", facts)

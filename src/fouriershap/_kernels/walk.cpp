@@ -1,4 +1,5 @@
 #include "walk_binding.h"
+#include "walk_bits.h"
 #include "walk_values.h"
 
 namespace fouriershap {
@@ -21,6 +22,61 @@ class BoundPaths : Owner, public WalkPaths {
     check_length("ratio", ratio.size, trees.nodes.size);
     check_length("n_points", n_points.size, trees.n_trees());
     return *this;
+  }
+};
+
+// The leaves of an ensemble as bits, in words of the size that suits its trees.
+class BoundLeafBits {
+ public:
+  explicit BoundLeafBits(const BoundTrees& the_trees) : trees(the_trees) {
+    int64_t n_leaves = 0;
+    for (const Node& node : trees.nodes) n_leaves += node.leaf();
+    if (n_leaves <= 32 * trees.n_trees())
+      narrow = std::make_shared<LeafBits<uint32_t>>(trees);
+    else
+      wide = std::make_shared<LeafBits<uint64_t>>(trees);
+  }
+
+  // Column i of `others` is a background row.
+  void chains(const In<int32_t, 2>& codes, int64_t row, const In<int32_t, 2>& others,
+              const In<int64_t, 3>& places, const Out<double, 4>& out) const {
+    const int64_t n = trees.n_players, n_others = length(others, 1);
+    check_shape("places", places, {n_others, 2, n});
+    check_shape("out", out, {n_others, 2, std::max<int64_t>(n - 1, 0), -1});
+    check_at_least("out.shape[3]", length(out, 3), trees.n_outputs);
+    std::vector<int64_t> met(n, -1);
+    for (int64_t i = 0; i < 2 * n_others; ++i)
+      for (int64_t p = 0; p < n; ++p) {
+        const int64_t place = places.data()[i * n + p];
+        check(place >= 0 && place < n && met[place] < i, "`places` must hold every place once.");
+        met[place] = i;
+      }
+    use([&](const auto& bits) {
+      bit_chains(bits, trees.rows(codes, row, row + 1), trees.rows(others, 0, n_others, "others"), n,
+                 places.data(), length(out, 3), out.data());
+    });
+  }
+
+  void coalitions(const In<int32_t, 2>& codes, int64_t row, const In<int32_t, 2>& others,
+                  const Out<double, 3>& out) const {
+    const int64_t n = trees.n_players, n_others = length(others, 1);
+    check(n < 31, "`trees` have more than 30 players.");
+    check_shape("out", out, {n_others, int64_t{1} << n, -1});
+    check_at_least("out.shape[2]", length(out, 2), trees.n_outputs);
+    use([&](const auto& bits) {
+      bit_coalitions(bits, trees.rows(codes, row, row + 1), trees.rows(others, 0, n_others, "others"), n,
+                     length(out, 2), out.data());
+    });
+  }
+
+ private:
+  BoundTrees trees;
+  std::shared_ptr<LeafBits<uint32_t>> narrow;
+  std::shared_ptr<LeafBits<uint64_t>> wide;
+
+  template <class Use>
+  void use(Use with) const {
+    narrow ? with(*narrow) : with(*wide);
   }
 };
 
@@ -56,6 +112,17 @@ void bind_walk(nb::module_& parent) {
       });
   nb::class_<BoundPaths>(m, "Paths")
       .def(nb::init<In<double, 1>, In<int32_t, 1>, In<int64_t, 1>, In<double, 1>, In<double, 1>>());
+  nb::class_<BoundLeafBits>(m, "LeafBits").def(nb::init<const BoundTrees&>());
+  m.def(
+      "chains",
+      [](const BoundLeafBits& bits, In<int32_t, 2> codes, int64_t row, In<int32_t, 2> others,
+         In<int64_t, 3> places, Out<double, 4> out) { bits.chains(codes, row, others, places, out); },
+      FreeGil());
+  m.def(
+      "coalitions",
+      [](const BoundLeafBits& bits, In<int32_t, 2> codes, int64_t row, In<int32_t, 2> others,
+         Out<double, 3> out) { bits.coalitions(codes, row, others, out); },
+      FreeGil());
   m.def(
       "interventional",
       [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,

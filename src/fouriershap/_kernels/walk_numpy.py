@@ -291,6 +291,53 @@ def predict(trees: Trees, codes: Codes, first_row: int, last_row: int, out: Floa
                 pending += [(int(trees.nodes[node, 2]), rows[left]), (int(trees.nodes[node, 3]), rows[~left])]
 
 
+class LeafBits(NamedTuple):
+    """An ensemble prepared for very many hybrid rows: the native one keeps sets of leaves by code, as bits."""
+
+    trees: Trees
+
+    def add(self, row: Codes, other: Codes, inside: NDArray[np.bool_], out: Floats) -> None:
+        """Add outputs of hybrids of two columns of codes to ``out``; ``inside`` (n, n_players): who is from the row."""
+        hybrids = np.tile(other[:, None], len(inside))
+        members = inside[:, self.trees.players].T
+        hybrids[self.trees.features] = np.where(
+            members, row[self.trees.features, None], other[self.trees.features, None]
+        )
+        predict(self.trees, hybrids, 0, len(inside), out)
+
+
+def chains(
+    bits: LeafBits, codes: Codes, row: int, others: Codes, places: NDArray[np.int64], out: Floats
+) -> None:
+    """Add outputs of hybrids along orders of the players.
+
+    Parameters
+    ----------
+    row : int
+        A column of ``codes``.
+    others : (all features, n_others) int32
+        Background rows.
+    places : (n_others, 2, n_players) int64
+        The place of each player in two orders.
+    out : (n_others, 2, n_players - 1, n_outputs) float64
+        Added to: where the first k + 1 players of an order come from the row.
+    """
+    inside = np.arange(1, places.shape[2])[:, None] > places[:, :, None, :]
+    for i, way in np.ndindex(*out.shape[:2]):
+        bits.add(codes[:, row], others[:, i], inside[i, way], out[i, way])
+
+
+def coalitions(bits: LeafBits, codes: Codes, row: int, others: Codes, out: Floats) -> None:
+    """Add outputs of all hybrids of a row and each background row to ``out`` (n_others, 2^n_players, n_outputs).
+
+    Bit j of a coalition tells whether player j comes from the row.
+    """
+    n_players = bits.trees.n_players
+    inside = np.arange(1 << n_players)[:, None] >> np.arange(n_players) & 1 == 1
+    for i in range(len(out)):
+        bits.add(codes[:, row], others[:, i], inside, out[i])
+
+
 def leaf_visits(trees: Trees, codes: Codes, background: Codes, out: Floats) -> None:
     """Write the leaves that the hybrids of a row and a background row reach, mean over pairs: (n_trees,).
 

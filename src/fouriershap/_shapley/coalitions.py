@@ -16,25 +16,9 @@ from fouriershap._shapley.sets import Keys, QuickInteractions, key_sets
 Floats = NDArray[np.float64]
 
 
-def coalition_values(
-    function: Callable[[NDArray[Any]], Floats],
-    row: NDArray[Any],
-    background: NDArray[Any],
-    player: NDArray[np.int32],
-    weights: Floats | None,
-) -> Floats:
-    """Return v(S), (2^n_players, n_outputs): the mean over the background, with the players of S from the row.
-
-    Coalition S is a number whose bit j tells whether player j belongs to it. ``function`` takes rows (n, n_features)
-    and returns (n, n_outputs).
-    """
-    n_players = int(player.max(initial=-1)) + 1
-    share = np.full(len(background), 1 / len(background)) if weights is None else weights
-    means = []
-    for S in range(1 << n_players):
-        member = (S >> player & 1).astype(bool)
-        means.append(share @ function(np.where(member, row, background)))
-    return np.stack(means)
+def coalitions_of(n_players: int) -> NDArray[np.bool_]:
+    """Return who belongs to each coalition, (2^n_players, n_players): bit j of its number is player j."""
+    return np.asarray(np.arange(1 << n_players)[:, None] >> np.arange(n_players) & 1 == 1)
 
 
 def coalition_weights(coalitions: NDArray[np.bool_], index: Index) -> Floats:
@@ -70,8 +54,7 @@ def _weights(coalitions: NDArray[np.bool_], by_size: Floats) -> Floats:
 
 def values_of_game(v: Floats, n_players: int, index: Index) -> Floats:
     """Return the values (n_players, n_outputs) of a game (2^n_players, n_outputs)."""
-    coalitions = np.arange(1 << n_players)[:, None] >> np.arange(n_players) & 1 == 1
-    return np.asarray(coalition_weights(coalitions, index) @ v)
+    return np.asarray(coalition_weights(coalitions_of(n_players), index) @ v)
 
 
 @dataclass(frozen=True, eq=False)

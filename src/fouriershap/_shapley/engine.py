@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self
@@ -206,10 +207,13 @@ class Plan:
         "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "sampled";
         several with "+" between, where parts are explained differently.
     reason : str
+    seconds : float
+        Estimate for these rows, on one core; NaN for any number of rows, or where it is unknown.
     """
 
     strategy: str
     reason: str
+    seconds: float = field(default=math.nan, kw_only=True)
 
 
 class PageLookup(Protocol):

@@ -119,9 +119,9 @@ class SumEngine(BaseEngine):
 
     def plan(self, n_rows: int | None) -> SumPlan:
         parts = tuple(part.plan(n_rows) for part in self.parts)
-        return SumPlan(
-            "+".join(part.strategy for part in parts), "; ".join(part.reason for part in parts), parts
-        )
+        names, reasons = (part.strategy for part in parts), (part.reason for part in parts)
+        seconds = sum(part.seconds for part in parts)
+        return SumPlan("+".join(names), "; ".join(reasons), parts, seconds=seconds)
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         arrays: dict[str, NDArray[Any]] = {}

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._shapley.outputs.hybrids import Hybrids
+
 Floats = NDArray[np.float64]
 
-_FIRST, _MOST = 128, 100_000  # draws of a row
+FIRST_DRAWS, _MOST = 128, 100_000  # of a row
 _GROWTH = 4.0  # of the draws of a round
 _MARGIN = 1.15  # draws beyond those that an error seems to need, which is an estimate itself
 _HYBRIDS = 1 << 14  # asked about at a time
@@ -27,15 +29,12 @@ class Task(NamedTuple):
 
     Attributes
     ----------
-    raw : callable
-        Hybrid rows to raw outputs (n, n_raw).
+    hybrids : Hybrids
     function : callable
         Raw outputs to outputs (n, n_outputs).
-    background : (n_background, n_features)
     weights : (n_background,) float64 that sum to 1, or None for equal ones
-    margins : (n_background, n_raw) float64
-        Raw outputs of the background.
-    player : (n_features,)
+    rows, margins : (n_rows, n_raw), (n_background, n_raw) float64
+        Raw outputs of the rows and of the background.
     n_players : int
     places : callable
         Draws orders, see `Index.places`.
@@ -45,62 +44,76 @@ class Task(NamedTuple):
         Size of values to which it refers in any case.
     """
 
-    raw: Callable[[NDArray[Any]], Floats]
+    hybrids: Hybrids
     function: Callable[[Floats], Floats]
-    background: NDArray[Any]
     weights: Floats | None
+    rows: Floats
     margins: Floats
-    player: NDArray[np.int32]
     n_players: int
     places: Callable[[int, int, np.random.Generator], NDArray[np.int64]]
     tolerance: float
     least: float
 
+    def totals(self, row: int) -> Floats:
+        """Return outputs and raw outputs of a row, less their means over the background."""
+        both = np.concatenate([self.function(self.margins), self.margins], axis=1)
+        mine = np.concatenate([self.function(self.rows[row][None])[0], self.rows[row]])
+        return np.asarray(mine - np.average(both, axis=0, weights=self.weights))
+
+    def draws_needed(self, values: Floats, errors: Floats, n_draws: int) -> float:
+        """Return about how many draws of a row are needed in all; fewer than there are, where these are enough."""
+        target = self.tolerance * max(float(np.abs(values).max()), self.least)
+        worst = float(errors.max(initial=0.0))
+        if worst <= target:
+            return 0.0
+        return min(_MARGIN * n_draws * (worst / max(target, 1e-300)) ** 2, _MOST)
+
 
 def sample_values(
-    task: Task, row: NDArray[Any], known: Floats | None, rng: np.random.Generator
+    task: Task, row: int, known: Floats | None, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return the values of a row and their standard errors, (n_players, n_outputs).
 
     ``known``: the values (n_players, n_raw) of the raw output; None where they are not exact.
     """
-    n, margin = task.n_players, task.raw(row[None])[0]
-    both = np.concatenate([task.function(task.margins), task.margins], axis=1)
-    mean = np.average(both, axis=0, weights=task.weights)
-    total = np.concatenate([task.function(margin[None])[0], margin]) - mean
-    n_outputs, draws, n_new = len(total) - len(margin), [], _FIRST
+    n, total = task.n_players, task.totals(row)
+    n_outputs, draws, n_new = len(total) - task.rows.shape[1], [], FIRST_DRAWS
     while True:
-        draws += _draw(task, row, margin, n_new, rng)
+        draws += _draw(task, row, n_new, rng)
         found = np.concatenate(draws)  # (n_draws, n_players, outputs and raw outputs), less equal shares
         values, errors = _settle(found, n_outputs, None if known is None else known - total[n_outputs:] / n)
         values += (total[:n_outputs] - values.sum(axis=0)) / n  # tables of the raw output have rounding
-        target = task.tolerance * max(float(np.abs(values).max()), task.least)
-        worst = float(errors.max(initial=0.0))
-        if worst <= target or len(found) >= _MOST:
+        needed = task.draws_needed(values, errors, len(found))
+        if needed <= len(found):
             return values, errors
-        needed = min(_MARGIN * len(found) * (worst / max(target, 1e-300)) ** 2, _GROWTH * len(found), _MOST)
-        n_new = max(math.ceil(needed) - len(found), _FIRST)
+        n_new = max(math.ceil(min(needed, _GROWTH * len(found))) - len(found), FIRST_DRAWS)
 
 
-def _draw(
-    task: Task, row: NDArray[Any], margin: Floats, n_draws: int, rng: np.random.Generator
-) -> list[Floats]:
+def count_draws(task: Task, row: int, is_known: bool, rng: np.random.Generator) -> float:
+    """Return about how many draws a row will need, from the first ones; ``is_known``: see `sample_values`."""
+    total = task.totals(row)
+    n_outputs = len(total) - task.rows.shape[1]
+    found = np.concatenate(_draw(task, row, FIRST_DRAWS, rng))
+    values, errors = _settle(found, n_outputs, found.mean(axis=0)[:, n_outputs:] if is_known else None)
+    return max(
+        task.draws_needed(values + total[:n_outputs] / task.n_players, errors, FIRST_DRAWS), FIRST_DRAWS
+    )
+
+
+def _draw(task: Task, row: int, n_draws: int, rng: np.random.Generator) -> list[Floats]:
     """Return what each player adds, (n, n_players, outputs and raw outputs), of draws in parts; less equal shares."""
-    n, parts = task.n_players, []
+    n, n_background, margin, parts = task.n_players, len(task.margins), task.rows[row], []
     size = max(_HYBRIDS // (2 * n), 1)
-    deck = rng.choice(len(task.background), n_draws, p=task.weights) if task.weights is not None else None
+    deck = rng.choice(n_background, n_draws, p=task.weights) if task.weights is not None else None
     if deck is None:  # shuffled decks, in which every row comes equally often
-        n_decks = -(-n_draws // len(task.background))
-        deck = np.concatenate([rng.permutation(len(task.background)) for _ in range(n_decks)])[:n_draws]
+        n_decks = -(-n_draws // n_background)
+        deck = np.concatenate([rng.permutation(n_background) for _ in range(n_decks)])[:n_draws]
     for first in range(0, n_draws, size):
         z = deck[first : first + size]
         places = task.places(len(z), n, rng)
-        inside = np.arange(1, n)[:, None] > places[:, :, None, :]
-        hybrids = np.where(inside[..., task.player], row, task.background[z][:, None, None])
-        asked = task.raw(hybrids.reshape(-1, len(row))).reshape(len(z), 2, n - 1, len(margin))
         ends = np.broadcast_to(margin, (len(z), 2, 1, len(margin)))
         begins = np.broadcast_to(task.margins[z][:, None, None], ends.shape)
-        raw = np.concatenate([begins, asked, ends], axis=2)
+        raw = np.concatenate([begins, task.hybrids.chains(row, z, places), ends], axis=2)
         outputs = task.function(raw.reshape(-1, len(margin))).reshape(*raw.shape[:3], -1)
         steps = np.diff(np.concatenate([outputs, raw], axis=3), axis=2)
         forward = np.take_along_axis(steps[:, 0], places[:, 0, :, None], axis=1)

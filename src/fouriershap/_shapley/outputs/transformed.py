@@ -9,10 +9,9 @@ and background rows are few, and else are *sampled* until their standard errors 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, Protocol
 from zlib import crc32
 
@@ -23,9 +22,9 @@ from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.messages import truncated_repr, truncated_text
-from fouriershap._base.parallel import enter, for_each_block, warn_if_long
+from fouriershap._base.parallel import cpu_seconds, enter, for_each_block, warn_if_long
 from fouriershap._base.warn import warn
-from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_values, values_of_game
+from fouriershap._shapley.coalitions import CoalitionInteractions, values_of_game
 from fouriershap._shapley.engine import (
     BackgroundRows,
     Contents,
@@ -39,8 +38,9 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.means import PlayerSets, means_by_definition
+from fouriershap._shapley.outputs.hybrids import hybrids_of
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, needs_labels
-from fouriershap._shapley.outputs.sampled import Task, sample_values
+from fouriershap._shapley.outputs.sampled import FIRST_DRAWS, Task, count_draws, sample_values
 from fouriershap._shapley.outputs.slopes import find_channels, slope
 from fouriershap._shapley.policy import Memo
 from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_keys
@@ -53,6 +53,9 @@ _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _MOST_PLAYERS = 15  # of values by definition
 _TOLERANCES = {4: 1e-7, 8: 1e-10}  # of mean slopes, by the bytes of a number in tables
 _SAMPLED_TO = 0.01  # standard errors, as a share of the row's largest value
+_PART = 1 << 16  # hybrids at a time
+_TIMED = 3  # rows whose time is that of all
+_TRIED = 8  # background rows by which a plan is made
 _LEAST = 0.1  # of the spread of the output over the background: the least that this refers to
 _RESCALED = "values of the raw output, times slopes at a few reference margins"
 
@@ -334,7 +337,19 @@ class ByDefinition(TransformedOutput):
         return function(self.inner.predict(rows, n_jobs))
 
     def _game(self, row: NDArray[Any]) -> Floats:
-        return coalition_values(self.predict, row, self._rows.rows, self.inner.player, self._rows.weights)
+        """Return v(S), (2^n_players, n_outputs): the mean over the background, with the players of S from the row."""
+        function, n_background = self.output.function, len(self._rows)
+        assert function is not None
+        weights = self._rows.weights
+        share = np.full(n_background, 1 / n_background) if weights is None else weights
+        hybrids = hybrids_of(self.inner.raw, self.inner.player, row[None])
+        v, size = np.zeros((1 << self.n_players, self.n_outputs)), max(_PART >> self.n_players, 1)
+        for first in range(0, n_background, size):
+            part = slice(first, first + size)
+            raw = hybrids.coalitions(0, part)
+            outputs = function(raw.reshape(-1, raw.shape[2])).reshape(*raw.shape[:2], -1)
+            v += np.tensordot(share[part], outputs, axes=1)
+        return v
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
@@ -359,8 +374,16 @@ class ByDefinition(TransformedOutput):
         other: Any = self.inner.with_background(rows, weights)
         return explain_exactly(other, self.output, self.asked_by)
 
+    @cached_property
+    def _row_seconds(self) -> float:
+        """Seconds for a row, as measured on a background row."""
+        begin = cpu_seconds()
+        self._game(self._rows.rows[0])
+        return cpu_seconds() - begin
+
     def plan(self, n_rows: int | None) -> Plan:
-        return Plan("definition", "few players and background rows: all coalitions")
+        seconds = np.nan if n_rows is None else n_rows * self._row_seconds
+        return Plan("definition", "few players and background rows: all coalitions", seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,25 +401,14 @@ class Sampled(ByDefinition):
         return self.estimate(rows, n_jobs, outputs).values
 
     def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
-        function, background = self.output.function, self._rows
-        assert function is not None  # `make_output` has checked it
-        raw, ask = self.inner.raw, partial(self.inner.predict, n_jobs=1)
-        margins = raw.predict(background.rows, n_jobs)
-        others = function(margins)
-        found = np.average(others, axis=0, weights=background.weights)
-        spread = np.sqrt(np.average((others - found) ** 2, axis=0, weights=background.weights))
-        equal = background.weights is None or np.ptp(background.weights) == 0
-        weights = None if equal else background.weights
-        given = (background.rows, weights, margins, self.inner.player, self.n_players, self.index.places)
-        task = Task(ask, function, *given, _SAMPLED_TO, _LEAST * float(spread.max()))
+        raw, task = self.inner.raw, self._task(rows, n_jobs)
         known = raw.shap_values(rows, n_jobs) if raw.quality.is_exact else None
-        values, errors = np.zeros((2, len(rows), self.n_players, others.shape[1]))
+        values, errors = np.zeros((2, len(rows), self.n_players, self.n_outputs))
 
         def work(first: int, last: int) -> None:
             for r in range(first, last):
                 rng = np.random.default_rng(crc32(np.ascontiguousarray(rows[r]).tobytes()))
-                of_row = None if known is None else known[r]
-                values[r], errors[r] = sample_values(task, rows[r], of_row, rng)
+                values[r], errors[r] = sample_values(task, r, None if known is None else known[r], rng)
 
         _for_each_row(work, len(rows), f"permutations of {self.n_players} players", n_jobs)
         if outputs is not None:
@@ -411,6 +423,35 @@ class Sampled(ByDefinition):
             )
         return Estimates(values, errors)
 
+    def _task(self, rows: NDArray[Any], n_jobs: int) -> Task:
+        function, background, raw = self.output.function, self._rows, self.inner.raw
+        assert function is not None  # `make_output` has checked it
+        margins = raw.predict(background.rows, n_jobs)
+        others = function(margins)
+        mean = np.average(others, axis=0, weights=background.weights)
+        spread = np.sqrt(np.average((others - mean) ** 2, axis=0, weights=background.weights))
+        equal = background.weights is None or np.ptp(background.weights) == 0
+        return Task(
+            hybrids_of(raw, self.inner.player, rows),
+            function,
+            None if equal else background.weights,
+            raw.predict(rows, n_jobs),
+            margins,
+            self.n_players,
+            self.index.places,
+            _SAMPLED_TO,
+            _LEAST * float(spread.max()),
+        )
+
+    @cached_property
+    def _row_seconds(self) -> float:
+        """Seconds for a row: those of a draw, as measured, times the draws that some background rows need."""
+        rows = self._rows.rows[np.random.default_rng(0).permutation(len(self._rows))[:_TRIED]]
+        task, is_known = self._task(rows, 1), self.inner.raw.quality.is_exact
+        begin = cpu_seconds()
+        draws = [count_draws(task, r, is_known, np.random.default_rng(r)) for r in range(len(rows))]
+        return (cpu_seconds() - begin) * sum(draws) / (FIRST_DRAWS * len(rows) ** 2)
+
     def interactions(
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> InteractionEngine:
@@ -421,20 +462,22 @@ class Sampled(ByDefinition):
         )
 
     def plan(self, n_rows: int | None) -> Plan:
-        return Plan(
-            "sampled", f"too many coalitions: standard errors below {_SAMPLED_TO:.0%} of the largest value"
+        return replace(
+            super().plan(n_rows),
+            strategy="sampled",
+            reason=f"too many coalitions: standard errors below {_SAMPLED_TO:.0%} of the largest value",
         )
 
 
 def _for_each_row(work: Callable[[int, int], None], n_rows: int, what: str, n_jobs: int) -> None:
-    """Call ``work`` for each row: the first one tells how long all take."""
-    begin = time.process_time()
-    work(0, min(n_rows, 1))
-    seconds = (time.process_time() - begin) * n_rows
+    """Call ``work`` for each row: the first ones tell how long all take."""
+    begin, n_first = cpu_seconds(), min(n_rows, _TIMED)
+    work(0, n_first)
+    seconds = (cpu_seconds() - begin) * n_rows / max(n_first, 1)
     less = "Fewer of them, or a smaller background, take less"
     warn_if_long("these values", seconds, f"{what}, for {n_rows:,} rows. {less}", n_jobs)
     enter("explaining")
-    for_each_block(lambda first, last: work(first + 1, last + 1), n_rows - 1, 1, n_jobs)
+    for_each_block(lambda first, last: work(first + n_first, last + n_first), n_rows - n_first, 1, n_jobs)
 
 
 def make_output(engine: TreeEngine, output: Output, exact: bool) -> Engine:

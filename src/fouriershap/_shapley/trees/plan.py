@@ -112,7 +112,6 @@ class TreePlan(Plan):
     row_seconds: float
     walk_row_seconds: float
     stream_seconds: float
-    seconds: float
 
 
 def profile(coded: CodedTrees) -> NDArray[np.float64]:
@@ -469,5 +468,5 @@ def make_plan(
     walk_row, streaming = math.nan, math.nan
     if n_rows is not None:
         walk_row, streaming = direct.walk_row, direct.stream(max(n_rows, 1))
-    costs = (tables.bytes, tables.build, tables.row, walk_row, streaming, seconds)
-    return TreePlan("+".join(names) or "walk", reason, *counts, *costs)
+    costs = (tables.bytes, tables.build, tables.row, walk_row, streaming)
+    return TreePlan("+".join(names) or "walk", reason, *counts, *costs, seconds=seconds)

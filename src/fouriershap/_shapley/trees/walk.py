@@ -80,6 +80,11 @@ class WalkTrees(Frozen):
         )
 
     @cached_property
+    def leaf_bits(self) -> kernels.walk.LeafBits:
+        """The leaves as bits, for very many hybrid rows."""
+        return kernels.walk.LeafBits(self.bound)
+
+    @cached_property
     def _path_shape(self) -> tuple[Ints, Ints]:
         shape = np.zeros((2, self.n_trees), dtype=np.int32)
         self.bound.path_shape(shape)
