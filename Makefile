@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 KERNELS := $(wildcard src/fouriershap/_kernels/*.cpp src/fouriershap/_kernels/*.h)
-SOURCES := pyproject.toml CMakeLists.txt $(KERNELS)
+SOURCES := pyproject.toml CMakeLists.txt src/fouriershap/_kernels/CMakeLists.txt $(KERNELS)
 DATA   := $(firstword $(wildcard ../shared/data))
 
 # The paper's data sets are not part of the project; tests that need them skip where there are none.

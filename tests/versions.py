@@ -125,7 +125,11 @@ def _says(python: str) -> str | None:
 def fingerprint(environment: Environment) -> str:
     """What an environment was made from, as a digest: the project's requirements and its kernels."""
     digest = hashlib.sha256(repr(environment).encode())
-    kernels = sorted(path for path in (ROOT / "src").rglob("*") if path.suffix in (".cpp", ".h"))
+    kernels = sorted(
+        path
+        for path in (ROOT / "src").rglob("*")
+        if path.suffix in (".cpp", ".h") or path.name == "CMakeLists.txt"
+    )
     for path in [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt", *kernels]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
