@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int
 from fouriershap._base.errors import InputError
+from fouriershap._rows.text import MISSING
 from fouriershap.analysis import cohort_tree, plotting
 from fouriershap.analysis.explainer import (
     Background,
@@ -29,6 +31,8 @@ from fouriershap.analysis.results import PlayerResult, group_columns, strongest_
 
 _MOST_LEAVES = 4
 _SHOWN = 5
+_NO_WORD = re.compile(rf"[-<>\d]|(True|False|{MISSING})$")
+_RANGE = re.compile(r"^[<>]| to < ")
 _FEWEST_ROWS = 40  # for a tree, which half of the rows grow
 
 
@@ -41,6 +45,7 @@ class Cohorts(PlayerResult):
     names : tuple of str
         Players.
     groups : tuple of str
+        Labels; those of a column of numbers carry its name ("sex = 1", "age < 30").
     outputs : tuple of str
     values, low, high : (n_groups, n_names, n_outputs) float64
         Mean SHAP values of each group, and the ends of their intervals.
@@ -187,7 +192,7 @@ def cohorts(
     inner = (slice(None), slice(0, -1))
     return Cohorts(
         names=terms.names,
-        groups=given.groups.labels,
+        groups=_with_column(by, given.groups.labels),
         outputs=output_names(explainer),
         values=means[inner],
         low=ends[0][inner],
@@ -201,6 +206,13 @@ def cohorts(
         counts_background=rows is not None,
         like=X,
     )
+
+
+def _with_column(by: Any, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return labels that say which column they are of, unless they are words: "sex = 1", "age < 30"."""
+    if not isinstance(by, str) or not all(_NO_WORD.match(label) for label in labels):
+        return labels
+    return tuple(f"{by} {label}" if _RANGE.search(label) else f"{by} = {label}" for label in labels)
 
 
 def _mean_of_others(means: Floats, mass: Floats) -> Floats:
