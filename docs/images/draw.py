@@ -1,7 +1,8 @@
 """Draw the pictures of pages: `python docs/images/draw.py docs/gallery/*.md`.
 
-A picture is the last figure that the page's own code drew before it. One that is named `report-<section>` shows that section of
-the last report that the code wrote, `page`, in Chromium; `report-<section>-dark` in its dark colours.
+A picture is the last figure that the page's own code drew before it. One that is named `report-<section>`
+shows that section of the last report that the code wrote, `page`, in Chromium; `report-<section>-dark` in its
+dark colours.
 """
 
 import doctest
@@ -22,7 +23,11 @@ sys.path.insert(0, str(HERE.parents[1] / "tests"))
 
 from browser import OpenPage, launch  # noqa: E402
 
-_SECTIONS = {"global": "global .pair", "row": "rows", "narrow": "what-if"}  # picture -> section, where they differ
+_SECTIONS = {
+    "global": "global .pair",
+    "row": "rows",
+    "narrow": "what-if",
+}  # picture -> section, where they differ
 _PICTURE = re.compile(r"\]\((?:\.\./)?images/([\w-]+\.png)\)")
 
 

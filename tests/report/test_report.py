@@ -338,7 +338,7 @@ def test_columns_of_the_rows_by_name(tmp_path: Path) -> None:
     data = Parts(explainer.report(whole, tmp_path / "r.html", "seen", **options)).data
     assert data["rows"]["names"][:3] == ["0", "1", "2"]
     np.testing.assert_allclose(unpacked(data["rows"]["arrays"]["actual"]), whole["seen"])
-    assert data["cohorts"]["groups"] == ["False", "True"]
+    assert data["cohorts"]["groups"] == ["side = False", "side = True"]
     polars = pytest.importorskip("polars")
     again = Parts(explainer.report(polars.from_pandas(whole), tmp_path / "p.html", "seen", **options)).data
     assert again["rows"] == data["rows"]

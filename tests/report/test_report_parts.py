@@ -349,3 +349,55 @@ def test_sets_of_a_probability_are_those_of_its_margin(opened: OpenPage, loans: 
     assert len(found) >= 10
     for name, (_, mine, _) in found.items():
         assert number(mine) == pytest.approx(strength[name.replace(" × ", " x ")], rel=1e-3, abs=1e-9)
+
+
+def test_the_unit_stands_wherever_a_number_has_it(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"rooms": rng.integers(1, 4, 200), "area": rng.normal(60, 9, 200).round(1)})
+    y = 3 * X["rooms"] + X["area"]
+    model = lightgbm.LGBMRegressor(n_estimators=20, num_leaves=8, verbose=-1, n_jobs=1).fit(X, y)
+    explainer = fs.TreeExplainer(model, X[:50])
+    path = explainer.report(X, tmp_path / "rent.html", y, drift=X[50:], cohorts="rooms", unit="euros")
+    page = OpenPage(browser, path).page
+    found = facts_of(page, "#metrics")
+    assert not found.pop("R²").endswith("euros")
+    assert found and all(text.endswith(" euros") for text in found.values())
+    assert page.locator("#row-table th").nth(1).text_content() == "prediction (euros)"
+    assert page.locator("#row-waterfalls li").last.text_content().startswith("prediction (euros)")
+    answer = page.locator("#row-answer").text_content()
+    assert answer.count(" euros") == 2, answer  # predicted and observed
+    assert facts_of(page, "#facts")["Expected value"].endswith(" euros")
+    assert "euros in the background" in page.locator("#drift-means").text_content()
+    assert "rooms = 1: " in page.locator("#cohorts-means").text_content()
+    slider = page.locator("#what-if input[type=range]").first
+    slider.fill(slider.get_attribute("max"))
+    assert page.locator("#answer").text_content().count(" euros") == 3  # now, before, difference
+
+
+def test_a_unit_names_what_is_explained_or_what_the_link_predicts(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    classes = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=4, verbose=-1, n_jobs=1).fit(X, X["a"] > 0)
+    path = fs.TreeExplainer(classes, X[:50]).report(X, tmp_path / "c.html", unit="log-odds of default")
+    page = OpenPage(browser, path).page
+    assert facts_of(page, "#facts")["Explained"] == "log-odds of default"
+    assert "log-odds of 1" not in page.locator("body").text_content()
+    counts = lightgbm.LGBMRegressor(objective="poisson", n_estimators=5, num_leaves=4, verbose=-1, n_jobs=1)
+    y = np.exp(X["a"]).round()
+    path = fs.TreeExplainer(counts.fit(X, y), X[:50]).report(X, tmp_path / "p.html", y, unit="visits")
+    page = OpenPage(browser, path).page
+    found = facts_of(page, "#metrics")
+    assert found["MAE"].endswith(" visits")
+    answer = page.locator("#row-answer").text_content()
+    assert answer.count(" visits") == 2, answer  # predicted and observed, not the log
+    assert "log of the prediction" in page.locator("#importance").text_content()
+
+
+def test_charts_are_as_high_after_printing_as_before(browser: Any, loans: Loans) -> None:
+    page = OpenPage(browser, loans.page).page
+    heights = "() => [...document.querySelectorAll('.chart')].map((chart) => chart.clientHeight)"
+    before = page.evaluate(heights)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.wait_for_timeout(100)
+    assert page.evaluate(heights) == before

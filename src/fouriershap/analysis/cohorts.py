@@ -192,7 +192,7 @@ def cohorts(
     inner = (slice(None), slice(0, -1))
     return Cohorts(
         names=terms.names,
-        groups=_with_column(by, given.groups.labels),
+        groups=with_column(by, given.groups.labels),
         outputs=output_names(explainer),
         values=means[inner],
         low=ends[0][inner],
@@ -208,7 +208,7 @@ def cohorts(
     )
 
 
-def _with_column(by: Any, labels: tuple[str, ...]) -> tuple[str, ...]:
+def with_column(by: Any, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return labels that say which column they are of, unless they are words: "sex = 1", "age < 30"."""
     if not isinstance(by, str) or not all(_NO_WORD.match(label) for label in labels):
         return labels

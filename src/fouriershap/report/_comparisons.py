@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import Formatter
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
-from fouriershap.analysis.cohorts import Cohorts, cohorts
+from fouriershap.analysis.cohorts import Cohorts, cohorts, with_column
 from fouriershap.analysis.drift import Drift, drift
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.analysis.interactions import Interactions, interactions_of
@@ -44,11 +45,15 @@ def show_drift(explainer: ExplainerLike, given: Any) -> Comparison:
     return _compare(found, [text], found.before + found.change, found.before)
 
 
-def show_cohorts(explainer: ExplainerLike, X: Any, given: Any) -> Comparison:
-    """Return the mean explanations of groups of rows: an entry per row, True to find groups, or a result."""
+def show_cohorts(explainer: ExplainerLike, X: Any, given: Any, name: Any) -> Comparison:
+    """Return the mean explanations of groups of rows: an entry per row, True to find groups, or a result.
+
+    ``name`` is the name of the column that the entries are from, if it is one.
+    """
     found = given
     if not isinstance(given, Cohorts):
         found = cohorts(explainer, X, None if given is True else given)
+        found = replace(found, groups=with_column(name, found.groups))
     _check_names("cohorts", found.names, explainer.player_names)
     words = [
         "Mean SHAP values of groups of rows: what moves their mean prediction away from the background's."

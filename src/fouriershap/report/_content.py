@@ -126,6 +126,7 @@ class Content:
     what_if: list[WhatIf] | str  # parts that add up, or why there are none
     # Turns raw outputs into what the model predicts: {None, "logistic", "softmax", "exp", "expm1"}.
     link: str | None
+    response_unit: str  # of what the link makes of the raw output; "" if unknown
     # For a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
     profile: dict[str, NDArray[Any]]
     interactions: PairSizes | str  # or why there are none; "" if there cannot be any
@@ -159,6 +160,7 @@ class Content:
             "outputs": [{"label": output.label, "scale": output.scale} for output in self.outputs],
             "expected": self.expected.tolist(),
             "link": self.link,
+            "response_unit": self.response_unit,
             "first_raw": self.first_raw,
             "output": self.output,
             "inputs": [describe_input(entry) for entry in self.inputs],

@@ -19,6 +19,7 @@ from fouriershap.report._content import Actual, Floats
 Metric = tuple[str, float, str]
 _EDGE = 1e-15  # probabilities are clipped this far from 0 and 1
 _BINS = 10
+_NO_BIAS = 1e-6  # of the error: what the rounding of single precision leaves
 _NEARLY = 0.25  # how far a representation may leave the range of probabilities
 _Z = 1.959963984540054  # of 95 % intervals
 
@@ -82,6 +83,7 @@ def _of_numbers(entries: NDArray[Any], outputs: Floats) -> Actual:
     if not np.isfinite(values).all():
         raise InputError("y has infinite entries; leave these rows out.")
     missed = predicted - values
+    error, bias = float(np.sqrt((missed**2).mean())), float(missed.mean())
     spread = float(((values - values.mean()) ** 2).sum())
     metrics: list[Metric] = []
     if spread > 0:
@@ -89,8 +91,12 @@ def _of_numbers(entries: NDArray[Any], outputs: Floats) -> Actual:
         metrics.append(("R²", share, "share of the variance that the model explains"))
     metrics += [
         ("MAE", float(np.abs(missed).mean()), "mean absolute error"),
-        ("RMSE", float(np.sqrt((missed**2).mean())), "root mean squared error"),
-        ("Mean error", float(missed.mean()), "prediction minus observation: 0 without bias"),
+        ("RMSE", error, "root mean squared error"),
+        (
+            "Mean error",
+            bias if abs(bias) > _NO_BIAS * error else 0.0,
+            "prediction minus observation: 0 without bias",
+        ),
     ]
     return Actual(values, None, metrics)
 

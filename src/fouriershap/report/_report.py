@@ -87,7 +87,7 @@ def write_report(
     text : mapping or str, optional
         The sentences of reasons, one for each direction, as in `reasons` with ``direction="both"``.
     unit : str, optional
-        Unit of the predictions, such as "€".
+        Unit of the predictions, such as "€". Of a classifier, what is explained: "log-odds of default".
     facts : mapping, optional
         What readers should know: ``{"Owner": "risk team", "Limits": ..., "Approved by": ...}``. The names "Model",
         "Version", "Owner", "Data" and "Limits" make a block of their own at the top.
@@ -125,7 +125,9 @@ def write_report(
     raw, inputs = engine.raw, explainer.inputs.fields(rows)
     (values, errors), expected = estimates(explainer, rows.codes), engine.expected
     errors = errors if errors is not None and errors.any() else None
-    outputs, n_explained = _name_outputs(explainer, unit), values.shape[2]
+    link = engine.output.display_link
+    is_of_response = link is not None and not link.gives_probability  # the raw output has no such unit
+    outputs, n_explained = _name_outputs(explainer, None if is_of_response else unit), values.shape[2]
     actual = None
     if columns["y"] is not None:
         actual = measure(explainer, columns["y"], expected + values.sum(axis=1))
@@ -153,6 +155,7 @@ def write_report(
         row_names=row_names,
         what_if=make_what_if(explainer, rows, len(inputs), max_bytes),
         link=page_link(explainer),
+        response_unit=(unit or "") if is_of_response else "",
         profile=make_profile(raw.info),
         interactions=_pair_sizes(explainer, raw, rows.codes, values),
         first_raw=n_explained if raw is not engine else 0,
@@ -161,7 +164,9 @@ def write_report(
         importance_ends=importance_intervals(values),
         actual=actual,
         drift=None if drift is None else show_drift(explainer, drift),
-        cohorts=show_cohorts(explainer.offline(X), features, columns["cohorts"]) if has_cohorts else None,
+        cohorts=show_cohorts(explainer.offline(X), features, columns["cohorts"], cohorts)
+        if has_cohorts
+        else None,
         sets=None if interactions is None else _find_sets(explainer, X, features, rows, interactions),
         sentences=sentences,
         versions=versions,
@@ -179,16 +184,18 @@ def _name_outputs(explainer: ExplainerLike, unit: str | None) -> list[Output]:
     """Return the names of the outputs, raw ones last."""
     engine, names, n = explainer.engine, explainer.output_names, explainer.engine.n_outputs
 
-    def name(own: str, scale: str | None) -> list[Output]:
+    def name(own: str, given: str | None) -> list[Output]:
         found = []
         for k in range(n):
-            label = "prediction" if n == 1 else f"output {k}"
-            if names is not None:
-                label = f"{own or 'output'} of {names[k]}"
-            elif own:
-                label = own if n == 1 else f"{own} of output {k}"
+            of = names[k] if names is not None else f"output {k}" * (n > 1)
+            if given is not None and own:
+                label = given if n == 1 else f"{given} of {of}"
+            elif names is not None or own:
+                label = f"{own or 'output'} of {of}" if of else own
+            else:
+                label = of or "prediction"
             is_named = own or names is not None
-            found.append(Output(label, scale if scale is not None else label if is_named else ""))
+            found.append(Output(label, label if is_named else given or ""))
         return found
 
     raw = [] if engine.raw is engine else name(engine.raw.output.unit or "raw output", None)

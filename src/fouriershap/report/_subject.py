@@ -31,7 +31,7 @@ RECORD = ("Model", "Version", "Owner", "Data", "Limits")  # what a reader must k
 _ROUNDING_ROWS = 200  # to measure the error of rounded tables on
 _SHAP_TEXTS = (
     "A SHAP value is the part that a feature has in the difference between a row's prediction and the expected value: "
-    "the mean change of the prediction when the feature becomes known, over all orders in which features can.",
+    "the mean change of the prediction when the feature becomes known, over all orders of the features.",
     "It is not a cause. It says what the model does with a feature, not what would happen to the outcome if the "
     "feature were changed in the world.",
 )

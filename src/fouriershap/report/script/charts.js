@@ -21,11 +21,14 @@ async function loadPlotly() {
 
 const PRINTED = 680; // pixels across a sheet of paper
 
-/** Charts as wide as paper while the page is printed. */
-function fitToPaper() {
+/** Charts as wide as paper while the page is printed, and drawn anew afterwards. */
+function fitToPaper(drawCharts) {
   const drawn = () => [...document.querySelectorAll(".chart.js-plotly-plot")];
   window.addEventListener("beforeprint", () => drawn().forEach((chart) => Plotly.relayout(chart, { width: PRINTED })));
-  window.addEventListener("afterprint", () => drawn().forEach((chart) => Plotly.relayout(chart, { width: null, autosize: true })));
+  window.addEventListener("afterprint", () => {
+    drawn().forEach((chart) => Plotly.relayout(chart, { width: null, autosize: true })); // which also forgets the height
+    drawCharts();
+  });
 }
 
 const isNarrow = (id) => byId(id).clientWidth < NARROW;

@@ -54,9 +54,9 @@ class Comparison extends Part {
     const { report, part, name } = this;
     const base = this.arrays.base[this.output];
     const label = shorten(report.label(this.output));
-    const after = part.groups.map((group, g) => `${group ? `${shorten(group)}: ` : ""}${format(this.mean(g))} (${count(part.n_rows[g], "row")})`);
+    const after = part.groups.map((group, g) => `${group ? `${shorten(group)}: ` : ""}${report.amount(this.mean(g), this.output)} (${count(part.n_rows[g], "row")})`);
     const arrow = part.groups.length === 1 ? ` → ${after[0]}` : `; ${after.slice(0, MOST_BESIDE).join(", ")}${after.length > MOST_BESIDE ? ", …" : ""}`;
-    byId(`${name}-means`).textContent = `Mean ${label}: ${format(base)} in the background${arrow}`;
+    byId(`${name}-means`).textContent = `Mean ${label}: ${report.amount(base, this.output)} in the background${arrow}`;
     const many = part.groups.length > MOST_BESIDE;
     byId(`${name}-scale`).hidden = !many;
     byId(`${name}-scale`).textContent = `${report.valueText(this.output, "Mean SHAP value")} of the ${MOST_PANELS} features that differ most; all panels have one scale.`;
@@ -133,7 +133,7 @@ class Comparison extends Part {
     const cells = (p) => groups.flatMap((g) => [this.at("values", g, p), ...(known ? this.ends(g, p) ?? [NaN, NaN] : [])]);
     const means = groups.flatMap((g) => [this.mean(g), ...(known ? ["", ""] : [])]);
     const lines = this.ranking().map((p) => [report.data.players[p], ...cells(p)]);
-    return [["feature", ...heads], [[`mean ${report.label(this.output)}`, ...means], ...lines]];
+    return [["feature", ...heads], [[`mean ${report.heading(this.output)}`, ...means], ...lines]];
   }
 
   /** All numbers of all outputs, for a file. */

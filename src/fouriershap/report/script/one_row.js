@@ -50,9 +50,9 @@ class OneRow {
   #words(row, values) {
     const { report } = this;
     const outputs = report.data.first_raw ? [report.output, this.#beside()] : [report.output];
-    const told = outputs.map((output) => `${shorten(report.label(output))} ${outputs.length > 1 ? format(values.prediction(output)) : report.predictionText(values, output)}`);
+    const told = outputs.map((output) => `${shorten(report.label(output))} ${outputs.length > 1 ? report.amount(values.prediction(output), output) : report.predictionText(values, output)}`);
     const actual = report.actualText(row);
-    return `Row ${shorten(report.rowName(row))}: ${told.join(", ")}${actual === null ? "" : `; observed: ${shorten(actual)}`}`;
+    return `Row ${shorten(report.rowName(row))}: ${told.join(", ")}${actual === null ? "" : `; observed: ${shorten(actual)}${report.data.actual.labels ? "" : ` ${report.predictedUnit}`}`.trimEnd()}`;
   }
 
   /** The same output on the other scale: probability beside margin. */
@@ -109,7 +109,7 @@ class OneRow {
     if (players.length > MOST_SHOWN) lines.push([count(players.length - MOST_SHOWN, "other"), "", "", ...others.map(rest)]);
     fillTable(byId("comparison-table"), heads, lines);
     const [now, then] = [values.prediction(output), theirs.prediction(output)];
-    byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output))}: ${signed(now - then)}, split over the features below.`;
+    byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output))}: ${report.amount(now - then, output, true)}, split over the features below.`;
   }
 
   /** What raised and what lowered the output, the strongest first. */

@@ -72,7 +72,8 @@ function drawBeeswarm(report) {
   const marker = { color, size: 5, opacity: 0.75 };
   draw("beeswarm", [dots({ ...trace, marker })], { ...playerLines(report, players, "beeswarm"), xaxis, hovermode: "closest" });
   const few = rows.length < report.nRows ? ` Shown: ${rows.length} evenly spaced rows.` : "";
-  byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature (labels: early in their list), red for high ones.${few}`;
+  const labels = report.data.inputs.some((input) => input.labels) ? " (labels: early in their list)" : "";
+  byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature${labels}, red for high ones.${few}`;
 }
 
 function colourAt(share) {

@@ -5,8 +5,9 @@ function showPerformance(report) {
   if (!actual) return;
   byId("performance").hidden = byId("performance-link").hidden = false;
   for (const [name, number, text] of actual.metrics) {
+    const hasUnit = !actual.labels && name !== "R²";
     const pair = byId("metrics").appendChild(element("div"));
-    pair.append(element("dt", name), element("dd", format(number)), element("dd", text, { class: "meaning" }));
+    pair.append(element("dt", name), element("dd", hasUnit ? `${format(number)} ${report.predictedUnit}`.trimEnd() : format(number)), element("dd", text, { class: "meaning" }));
   }
   byId("performance-text").textContent = `On ${count(report.data.n_rows, "row")} with known outcome.`;
 }
@@ -56,7 +57,7 @@ function drawPredicted(report) {
     text: rows.map((r, i) => `row ${chartText(report.rowName(r))}<br>predicted ${format(predicted[i])}<br>observed ${format(observed[i])}`),
     marker: { color: GROUPS[0], size: 5, opacity: 0.6 },
   });
-  const axis = (what) => ({ title: valueTitle(report, "performance-chart", what, 0), fixedrange: true, zeroline: false });
+  const axis = (what) => ({ title: axisTitle("performance-chart", report.predictedUnit ? `${what} (${report.predictedUnit})` : what), fixedrange: true, zeroline: false });
   const axes = { xaxis: axis("predicted"), yaxis: axis("observed") };
   draw("performance-chart", [{ ...DIAGONAL, x: ends, y: ends }, pairs], { ...SQUARE, ...axes, hovermode: "closest" });
   byId("performance-caption").textContent = "A dot per row. On the dotted line, predictions equal observations.";

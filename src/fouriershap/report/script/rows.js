@@ -81,7 +81,7 @@ class RowTable {
     line.append(element("th", this.report.data.has_ids ? "id" : "row", { scope: "col" }));
     if (this.report.nRows > 1) line.append(element("td"));
     for (const column of [-1, ...this.columns]) {
-      const name = column < 0 ? this.report.label() : this.report.data.inputs[column].name;
+      const name = column < 0 ? this.report.heading() : this.report.data.inputs[column].name;
       const sorted = this.sortBy?.column === column ? this.sortBy.sign : 0;
       const head = element("th", "", { scope: "col", "aria-sort": sorted ? (sorted > 0 ? "ascending" : "descending") : "none" });
       const mark = sorted ? (sorted > 0 ? " ↑" : " ↓") : "";

@@ -8,7 +8,7 @@ function showGlance(report) {
   facts.splice(2, 0, ["Rows", nRows < data.n_rows ? `${data.n_rows.toLocaleString("en")} explained, ${nRows.toLocaleString("en")} of them here` : `${data.n_rows.toLocaleString("en")} explained`]);
   const base = new Values(report, new Float64Array(report.nPlayers * report.nOutputs), 0, report.nOutputs);
   if (data.outputs.length === 1) facts.splice(3, 0, ["Expected value", report.predictionText(base)]);
-  else facts.splice(3, 0, ["Expected values", data.outputs.slice(0, 12).map((output, k) => `${shorten(output.label)}: ${format(data.expected[k])}`).join(", ")]);
+  else facts.splice(3, 0, ["Expected values", data.outputs.slice(0, 12).map((output, k) => `${shorten(output.label)}: ${report.amount(data.expected[k], k)}`).join(", ")]);
   byId("record").hidden = !data.record.length;
   for (const [id, pairs] of [["record", data.record], ["facts", facts]]) {
     for (const [term, text] of pairs) {
@@ -105,7 +105,7 @@ async function start() {
     await shown();
   }
   for (const id of ["beeswarm", "dependence"]) byId(id).on("plotly_click", ({ points }) => choose(points[0].customdata));
-  fitToPaper();
+  fitToPaper(() => [...charts, drawSpectrum].forEach((draw) => draw(report)));
   let width = window.innerWidth;
   let waiting = 0;
   window.addEventListener("resize", () => {

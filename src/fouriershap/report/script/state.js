@@ -80,6 +80,28 @@ class Report {
     return this.data.outputs[output].label;
   }
 
+  /** The unit that the label does not tell: "points", "". */
+  unit(output = this.output) {
+    const { label, scale } = this.data.outputs[output];
+    return scale === label ? "" : shorten(scale);
+  }
+
+  /** The unit of what the model predicts, and of observations. */
+  get predictedUnit() {
+    return this.data.response_unit || this.unit(0);
+  }
+
+  /** "prediction (points)". */
+  heading(output = this.output) {
+    const unit = this.unit(output);
+    return unit ? `${this.label(output)} (${unit})` : this.label(output);
+  }
+
+  /** "208.02 points". */
+  amount(number, output = this.output, sign = false) {
+    return `${sign ? signed(number) : format(number)} ${this.unit(output)}`.trimEnd();
+  }
+
   /** "SHAP value", with its unit if that is known. */
   valueText(output = this.output, what = "SHAP value") {
     const { scale } = this.data.outputs[output];
@@ -116,11 +138,11 @@ class Report {
   /** A prediction in words: "log-odds of good 1.2 (probability 77.0 %)". */
   predictionText(values, output = this.output) {
     const response = output >= this.data.first_raw ? values.response(output - this.data.first_raw) : null;
-    return `${format(values.prediction(output))}${response === null ? "" : ` (${this.responseText(response)})`}`;
+    return `${this.amount(values.prediction(output), output)}${response === null ? "" : ` (${this.responseText(response)})`}`;
   }
 
   responseText(response) {
-    return ["logistic", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)}`;
+    return ["logistic", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)} ${this.data.response_unit}`.trimEnd();
   }
 
   text(input, value) {

@@ -75,7 +75,7 @@ function waterfallSteps(report, values, output, inputs, players, changed = new S
   const prediction = values.prediction(output);
   const nOthers = report.nPlayers - players.length;
   if (nOthers > 0) add(count(nOthers, "other"), "", prediction - at);
-  steps.push({ name: report.label(output), from: prediction, to: prediction, number: prediction, kind: "total" });
+  steps.push({ name: report.heading(output), from: prediction, to: prediction, number: prediction, kind: "total" });
   return steps;
 }
 

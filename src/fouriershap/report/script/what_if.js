@@ -154,8 +154,8 @@ class WhatIf {
       const response = values.response(output - report.data.first_raw);
       return response === null ? "" : `, ${report.responseText(response)}`;
     };
-    const change = now === was ? "" : `; as it is ${format(was)}${said(rowShap)} (${signed(now - was)})`;
-    byId("answer").replaceChildren(`${label[0].toUpperCase()}${label.slice(1)} `, strong, said(shap), change);
+    const change = now === was ? "" : `; as it is ${report.amount(was, output)}${said(rowShap)} (${report.amount(now - was, output, true)})`;
+    byId("answer").replaceChildren(`${label[0].toUpperCase()}${label.slice(1)} `, strong, ` ${report.unit(output)}`.trimEnd(), said(shap), change);
   }
 
   /** All outputs of the changed row beside those of the row as it is. */
