@@ -6,6 +6,8 @@ Threads that wait for each other after every small product take many times as lo
 from __future__ import annotations
 
 import contextlib
+import sys
+from functools import lru_cache
 from typing import Any
 
 
@@ -16,8 +18,16 @@ def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
     with contextlib.suppress(ImportError):
         import scipy.linalg  # noqa: F401
     try:
-        from threadpoolctl import threadpool_limits  # scikit-learn brings it along
+        controller = _controller(len(sys.modules))
     except ImportError:
         return contextlib.nullcontext()
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    limits: contextlib.AbstractContextManager[Any] = controller.limit(limits=1, user_api="blas")
     return limits
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> Any:
+    """Find the libraries that are loaded: milliseconds, so only where more was imported since."""
+    from threadpoolctl import ThreadpoolController  # scikit-learn brings it along
+
+    return ThreadpoolController()
