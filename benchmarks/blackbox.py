@@ -369,7 +369,7 @@ def main() -> None:
         print("\n".join(every))
         return
     print_machine(PACKAGES)
-    fs.Explainer(lambda X: X[:, 0], np.eye(4)).shap_values(np.eye(4)[:1])  # imports what the first call imports
+    fs.Explainer(lambda X: X[:, 0], np.eye(4)).shap_values(np.eye(4)[:1])  # imports what the first does
     cost_names = [f"{p}, {n}/{name}/{SEEDS[0]}" for name in COMPARED for p in PACES for n in SIZES]
     kept = Cells(
         RESULTS / "blackbox.json",
