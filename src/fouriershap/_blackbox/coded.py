@@ -61,6 +61,8 @@ class CodedEngine(WrappingEngine):
             else:
                 levels = np.array(feature.levels)[np.nan_to_num(codes).astype(np.int64)]
                 numbers |= {c: (levels == k).astype(np.float64) for k, c in enumerate(feature.columns)}
+        if len(numbers) == len(pool.names) and getattr(pool.native, "dtype", object) == np.float64:
+            return cast(NDArray[Any], Pool(np.column_stack([numbers[c] for c in sorted(numbers)]), name))
         mixed = pool.take(index)
         for column, values in numbers.items():
             mixed = pool.written(mixed, column, values)

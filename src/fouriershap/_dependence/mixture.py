@@ -67,6 +67,11 @@ class Mixture:
         return np.flatnonzero(self.is_label)
 
     @cached_property
+    def precisions(self) -> Floats:
+        """Inverses of the covariances."""
+        return np.asarray(np.linalg.inv(self.covariances))
+
+    @cached_property
     def varied(self) -> NDArray[np.int64]:
         """Positions of the features whose symbols are drawn: labels, and numbers that may be missing."""
         missing = self.shares[:, np.arange(len(self.is_label)), self.n_symbols - 1].any(axis=0)
@@ -203,40 +208,29 @@ class Conditioned:
 
     def __init__(self, mixture: Mixture, masks: Masks, gone: Masks) -> None:
         self.mixture, self.masks = mixture, masks
-        covariances = mixture.covariances[:, None]
         known = self.known = masks[:, mixture.numbers] & ~gone
-        both = known[:, :, None] & known[:, None, :]
-        blocks = np.where(both, covariances, 0.0) + (~known)[:, :, None] * np.eye(known.shape[1])
-        self._precision = np.where(both, np.linalg.inv(blocks), 0.0)
-        self._blocks = blocks
-        left = covariances - covariances @ self._precision @ covariances
-        unknown = ~known[:, :, None] & ~known[:, None, :]
-        # (n_components, n_coalitions, n_numbers, n_numbers), 0 for what is known
-        self.covariances = np.where(unknown, (left + left.swapaxes(2, 3)) / 2, 0.0)
-
-    @cached_property
-    def _log_det(self) -> Floats:
-        """(n_components, n_coalitions) of the covariances of what is known."""
-        return np.asarray(np.linalg.slogdet(self._blocks)[1])
+        # (n_components, n_coalitions, n_numbers, n_numbers), 0 for what is known: the inverse of a block of the
+        # inverse is the covariance given the rest.
+        left = _inverse_blocks(mixture.precisions, ~known)
+        self.covariances = (left + left.swapaxes(2, 3)) / 2
 
     def log_joint(self, positions: Floats, symbols: NDArray[np.int64]) -> Floats:
         """Return log densities of components and what is known of rows, (n_components, n_coalitions, n_rows)."""
-        moved, solved = self._moved(positions)
-        return self._log_joint(moved, solved, symbols)
+        return self._log_joint(self._moved(positions), symbols)
 
     def given(self, rows: Floats) -> Given:
         """Return what rows of codes tell."""
         mixture = self.mixture
-        moved, solved = self._moved(mixture.positions(rows))
-        means = self._means(moved, solved)
+        moved = self._moved(mixture.positions(rows))
+        means = self._means(moved)
         if mixture.n_components == 1:
             return Given(np.ones(means.shape[:3]), means)
-        log = self._log_joint(moved, solved, mixture.symbols(rows))
+        log = self._log_joint(moved, mixture.symbols(rows))
         return Given(np.exp(log - _log_sum(log)), means)
 
     def means_of(self, positions: Floats) -> Floats:
         """Return coordinates with means in place of what is not known, see `Given`."""
-        return self._means(*self._moved(positions))
+        return self._means(self._moved(positions))
 
     def noise(self, n_draws: int, rng: np.random.Generator, antithetic: bool = False) -> Noise:
         """Draw random numbers; ``antithetic``: the second half mirrors the first."""
@@ -280,25 +274,35 @@ class Conditioned:
         flat = (np.reshape(each, (n, each.shape[3])) for each in (codes, positions, symbols))
         return Draws(*flat)
 
-    def _moved(self, positions: Floats) -> tuple[Floats, Floats]:
-        """Return deviations of what is known from the means, and these times the inverse covariance."""
+    def _moved(self, positions: Floats) -> Floats:
+        """Return deviations of what is known from the means."""
         moved = positions - self.mixture.means[:, None]
-        moved = np.where(self.known[None, :, None], moved[:, None], 0.0)
-        return moved, moved @ self._precision
+        return np.where(self.known[None, :, None], moved[:, None], 0.0)
 
-    def _means(self, moved: Floats, solved: Floats) -> Floats:
+    def _means(self, moved: Floats) -> Floats:
         mixture = self.mixture
-        from_means = np.where(self.known[None, :, None], moved, solved @ mixture.covariances[:, None])
-        return np.asarray(mixture.means[:, None, None] + from_means)
+        drawn = moved @ mixture.precisions[:, None] @ self.covariances
+        return np.asarray(mixture.means[:, None, None] + np.where(self.known[None, :, None], moved, -drawn))
 
-    def _log_joint(self, moved: Floats, solved: Floats, symbols: NDArray[np.int64]) -> Floats:
+    def _log_joint(self, moved: Floats, symbols: NDArray[np.int64]) -> Floats:
         mixture = self.mixture
+        precision = _inverse_blocks(mixture.covariances, self.known)
+        identity = np.eye(self.known.shape[1]) * ~self.known[:, :, None]
+        log_det = -np.linalg.slogdet(precision + identity)[1]
+        distance = ((moved @ precision) * moved).sum(axis=3)
         n_known = self.known.sum(axis=1)[:, None]
-        log = -0.5 * ((moved * solved).sum(axis=3) + self._log_det[..., None] + n_known * np.log(2 * np.pi))
+        log = -0.5 * (distance + log_det[..., None] + n_known * np.log(2 * np.pi))
         log += np.log(mixture.weights)[:, None, None]
         features = np.arange(symbols.shape[1])
         told = mixture.log_shares[:, features, symbols]  # (n_components, n_rows, n_features)
         return np.asarray(log + self.masks.astype(float) @ told.swapaxes(1, 2))
+
+
+def _inverse_blocks(matrices: Floats, kept: Masks) -> Floats:
+    """Return inverses of blocks of matrices (n_components, n, n), 0 elsewhere, for each of some masks."""
+    both = kept[:, :, None] & kept[:, None, :]
+    blocks = np.where(both, matrices[:, None], 0.0) + ~kept[:, :, None] * np.eye(kept.shape[1])
+    return np.where(both, np.linalg.inv(blocks), 0.0)
 
 
 def row_patterns(positions: Floats) -> list[tuple[NDArray[np.int64], Masks]]:

@@ -117,15 +117,13 @@ class Pool:
         return nw.to_native(nw.from_dict(series))
 
     def written(self, rows: Any, j: int, values: NDArray[np.float64]) -> Any:
-        """Return rows from `take` with numbers in column j."""
+        """Return rows from `take`, into which numbers are written as column j."""
         if self._frame is None:
-            rows = rows.astype(
-                np.result_type(rows.dtype, np.float64) if rows.dtype.kind in "biuf" else object
-            )
+            dtype = np.result_type(rows.dtype, np.float64) if rows.dtype.kind in "biuf" else object
+            rows = rows.astype(dtype, copy=False)
             rows[:, j] = values
             return rows
         if hasattr(rows, "isetitem"):
-            rows = rows.copy()
             rows.isetitem(j, values)
             return rows
         import narwhals as nw

@@ -39,11 +39,12 @@ from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_
 
 MOST_PLAYERS = 10  # of whom all coalitions are taken
 _FIRST_DRAWS = 512  # of a row, shared among its coalitions
-_LEAST_DRAWS, _PAIR_DRAWS = 2, 4  # of a coalition, where all are taken and where pairs are
+_LEAST_DRAWS = 2  # of a coalition, so that their variance is known
 _MEAN_DRAWS = 256  # of a partial mean
 _MOST_DRAWS = 1 << 17  # of a row
 _PILOT_ROWS, _PILOT_DRAWS = 8, 8
 _FIRST_PAIRS, _MOST_PAIRS = 128, 1 << 13
+_MORE_PAIRS = 3  # halves of those before
 _BLOCK = 256  # rows
 _ARRAYS = ("player", "mean", "mean_variance", "spread", "size_noise")
 _LEAST_SCALE = 0.02  # of the spread of an output: errors refer to values of this size in any case
@@ -317,6 +318,13 @@ class ConditionalEngine(WrappingEngine):
     def _pairs(self) -> PairedCoalitions:
         return pair_coalitions(self.n_players, _MOST_PAIRS, np.random.default_rng([self.settings.seed, 2]))
 
+    def _new_pairs(self, new: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
+        """Return pairs with the draws of each: a single one where the spread of a sampled size shows what it misses."""
+        count = np.bincount(self._pairs.sizes, minlength=len(self._pairs.totals))
+        is_whole = (count == self._pairs.totals)[self._pairs.sizes[new]]
+        parts = ((_LEAST_DRAWS, new[is_whole]), (1, new[~is_whole]))
+        return [(n_draws, part) for n_draws, part in parts if len(part)]
+
     def _sample(self, game: ConditionalGame, rows: Floats, predictions: Floats) -> tuple[Floats, Floats, int]:
         """Return the same as `_enumerate`, from more and more pairs."""
         shape = (len(rows), self.n_players, self.n_outputs)
@@ -326,15 +334,15 @@ class ConditionalEngine(WrappingEngine):
         budget = max(_FIRST_PAIRS, 4 * self.n_players)
         while True:
             chosen = self._pairs.first(budget)
-            new = chosen[~known[chosen]]
-            inside, outside = (
-                game.means(rows[left], masks, _PAIR_DRAWS, 2 * budget + k)
-                for k, masks in enumerate((self._pairs.masks[new], ~self._pairs.masks[new]))
-            )
-            place = np.ix_(new, left)
-            differences[place] = inside.values - outside.values
-            noise[place] = inside.variances + outside.variances
-            known[new] = True
+            for n_draws, new in self._new_pairs(chosen[~known[chosen]]):
+                inside, outside = (
+                    game.means(rows[left], masks, n_draws, 4 * budget + 2 * n_draws + k)
+                    for k, masks in enumerate((self._pairs.masks[new], ~self._pairs.masks[new]))
+                )
+                place = np.ix_(new, left)
+                differences[place] = inside.values - outside.values
+                noise[place] = inside.variances + outside.variances
+                known[new] = True
             found, spread = self._pairs.solve(
                 chosen, differences[chosen][:, left], noise[chosen][:, left], predictions[left] - self.mean
             )
@@ -343,7 +351,7 @@ class ConditionalEngine(WrappingEngine):
             left = left[self._is_open(found, errors[left])]
             if not len(left) or budget >= _MOST_PAIRS:
                 return values, errors, len(left)
-            budget *= 2
+            budget = min(budget * _MORE_PAIRS // 2, _MOST_PAIRS)
 
 
 def make_conditional(
