@@ -211,7 +211,7 @@ class Conditioned:
         known = self.known = masks[:, mixture.numbers] & ~gone
         # (n_components, n_coalitions, n_numbers, n_numbers), 0 for what is known: the inverse of a block of the
         # inverse is the covariance given the rest.
-        left = _inverse_blocks(mixture.precisions, ~known)
+        left = inverse_blocks(mixture.precisions, ~known)
         self.covariances = (left + left.swapaxes(2, 3)) / 2
 
     def log_joint(self, positions: Floats, symbols: NDArray[np.int64]) -> Floats:
@@ -286,7 +286,7 @@ class Conditioned:
 
     def _log_joint(self, moved: Floats, symbols: NDArray[np.int64]) -> Floats:
         mixture = self.mixture
-        precision = _inverse_blocks(mixture.covariances, self.known)
+        precision = inverse_blocks(mixture.covariances, self.known)
         identity = np.eye(self.known.shape[1]) * ~self.known[:, :, None]
         log_det = -np.linalg.slogdet(precision + identity)[1]
         distance = ((moved @ precision) * moved).sum(axis=3)
@@ -298,7 +298,7 @@ class Conditioned:
         return np.asarray(log + self.masks.astype(float) @ told.swapaxes(1, 2))
 
 
-def _inverse_blocks(matrices: Floats, kept: Masks) -> Floats:
+def inverse_blocks(matrices: Floats, kept: Masks) -> Floats:
     """Return inverses of blocks of matrices (n_components, n, n), 0 elsewhere, for each of some masks."""
     both = kept[:, :, None] & kept[:, None, :]
     blocks = np.where(both, matrices[:, None], 0.0) + ~kept[:, :, None] * np.eye(kept.shape[1])

@@ -85,7 +85,7 @@ class Explainer:
         A weight per background row.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
-    coalitions : {"whole", "owen"}
+    coalitions : {"whole", "owen", "ordered"}
         "owen": the columns of a group get values of their own, which add up to the value of the group.
     causal_order : list of lists, optional
         All players, causes first: values are then asymmetric Shapley values.
@@ -113,6 +113,10 @@ class Explainer:
         Largest standard error of estimated values, as a share of the row's largest value.
     random_state : int, optional
         The same number draws the same rows.
+    confounded : bool or list of bool, optional
+        With ``causal_order`` and a dependence: causal values (see ``docs/owen-and-asymmetric.md``). A known feature is
+        *set* to its value, which acts on later groups alone, and on its own group unless that is confounded: whether
+        each is, or one bool for all. All orders count; with ``coalitions="ordered"`` only those that respect the chain.
     exact, tree_limit, precision, strategy, memory
         Of tree models (the last three also of a spectrum): see `TreeExplainer` and `SpectrumExplainer`.
     compress_background
@@ -170,6 +174,7 @@ class Explainer:
         data: Any = None,
         tolerance: float = 0.02,
         random_state: int | None = None,
+        confounded: Any = None,
         exact: bool = False,
         tree_limit: int | None = None,
         precision: str | None = None,

@@ -136,6 +136,8 @@ class EngineInfo:
         Whether values are relative to the training rows in the trees.
     is_conditional : bool
         Whether unknown features follow known ones.
+    is_causal : bool
+        Whether they follow them as effects follow causes.
     model : str
         Library and class of the model, "" where unknown.
     n_trees, n_leaves, n_terms : int
@@ -165,6 +167,7 @@ class EngineInfo:
     n_background: int | None
     is_path_dependent: bool = False
     is_conditional: bool = False
+    is_causal: bool = False
     model: str = ""
     n_trees: int = 0
     n_leaves: int = 0
@@ -187,7 +190,7 @@ class EngineInfo:
         """Return "conditional asymmetric values" and the like; "" for interventional Shapley values."""
         if not self.is_conditional:
             return self.values
-        return f"conditional {self.values or 'values'}"
+        return f"{'causal' if self.is_causal else 'conditional'} {self.values or 'values'}"
 
     @property
     def degree_energy(self) -> Floats:

@@ -35,7 +35,7 @@ def players_and_index(
         raise InputError(f"{asked} averages over orders, as index='shapley' does; leave out index.")
     if coalitions == "whole":
         players = find_players(groups)
-        return players, structured_index(ASYMMETRIC, _chain(causal_order, players[1]))
+        return players, structured_index(ASYMMETRIC, chain_of(causal_order, players[1]))
     if causal_order is not None:
         raise InputError(
             "causal_order and coalitions='owen' were given, which exclude each other; give one of them."
@@ -54,7 +54,7 @@ def players_and_index(
     return players, structured_index(OWEN, _without_singles(tree))
 
 
-def _chain(given: Any, names: Sequence[str]) -> list[list[int]]:
+def chain_of(given: Any, names: Sequence[str]) -> list[list[int]]:
     """Return the players of each group of the argument ``causal_order``."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise InputError(

@@ -134,9 +134,14 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
             "times the slope from that row's output to the explained one's. They add up to what the model predicts."
         )
     elif info.is_conditional:
+        follows = (
+            "causal: an absent feature follows its causes, in the order of causes that was given and"
+            if info.is_causal
+            else "conditional: an absent feature follows those that are known,"
+        )
         first = (
-            "These SHAP values are conditional: an absent feature follows those that are known, under a model of how "
-            "features depend on each other, and they are as right as that model. They add up exactly."
+            f"These SHAP values are {follows} under a model of how features depend on each other, and they are as "
+            "right as that model. They add up exactly."
         )
     elif not is_raw and engine.quality.tolerance:
         first = (

@@ -31,12 +31,15 @@ class DependenceChoice:
     player : tuple of int
         Owner of each column.
     seed : int
+    models : tuple of str
+        Those that "auto" chooses from, the simplest first.
     """
 
     name: str
     is_label: tuple[bool, ...]
     player: tuple[int, ...]
     seed: int
+    models: tuple[str, ...] = MODELS
 
     def __call__(
         self, rows: Floats, weights: Floats | None, predict: Predict
@@ -68,7 +71,7 @@ class DependenceChoice:
         masks = rng.random((_COALITIONS, n_players)).argsort(axis=1) < sizes[:, None]
         outputs = predict(rows[judged])
         of_rows = {}
-        for name in MODELS:  # the simplest first
+        for name in self.models:
             mixture = fit_dependence(name, rows[others], labels, share, self.seed)
             game = ConditionalGame(predict, mixture, player, None, self.seed, outputs.shape[1])
             found = game.means(rows[judged], masks, 2 * _DRAWS, 0)
@@ -80,7 +83,7 @@ class DependenceChoice:
         missed = (outputs - independent.mean(axis=2)) ** 2 - independent.var(axis=2, ddof=1) / len(drawn)
         losses = {name: float(found.mean()) for name, found in of_rows.items()}
         best = min(losses, key=losses.__getitem__)
-        chosen = next(name for name in MODELS if _is_close(of_rows[name] - of_rows[best]))
+        chosen = next(name for name in self.models if _is_close(of_rows[name] - of_rows[best]))
         return DependenceReport(chosen, losses, float(missed.sum(axis=2).mean()))
 
 

@@ -15,6 +15,7 @@ from fouriershap._base.headers import from_json, get_part, get_typed, require
 from fouriershap._base.messages import truncated_repr
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._base.warn import warn
+from fouriershap._dependence.causes import Chain
 from fouriershap._dependence.mixture import Mixture
 from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_weights
 from fouriershap._shapley.conditional.choice import DependenceChoice
@@ -89,6 +90,8 @@ class ConditionalEngine(WrappingEngine):
     report : DependenceReport
     rows : BackgroundRows or None
         Rows that the dependence was fitted to; a file does not keep them.
+    chain : Chain, optional
+        Of causal values: features are set, in place of known.
     """
 
     mixture: Mixture
@@ -102,6 +105,7 @@ class ConditionalEngine(WrappingEngine):
     report: DependenceReport
     rows: BackgroundRows | None = None
     choice: DependenceChoice | None = None
+    chain: Chain | None = None
 
     @property
     def expected(self) -> Floats:
@@ -123,7 +127,7 @@ class ConditionalEngine(WrappingEngine):
 
     @property
     def info(self) -> EngineInfo:
-        return replace(self.inner.info, is_conditional=True)
+        return replace(self.inner.info, is_conditional=True, is_causal=self.chain is not None)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         return self.estimate(rows, n_jobs, outputs).values
@@ -135,7 +139,7 @@ class ConditionalEngine(WrappingEngine):
             return self.inner.predict(codes.astype(dtype, copy=False), n_jobs)
 
         return ConditionalGame(
-            predict, self.mixture, self.player, self.control, self.settings.seed, self.n_outputs
+            predict, self.mixture, self.player, self.control, self.settings.seed, self.n_outputs, self.chain
         )
 
     def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
@@ -187,7 +191,7 @@ class ConditionalEngine(WrappingEngine):
                 "this explainer was loaded from a file, which keeps no rows: build it again from the model."
             )
         inner = self.inner.with_background(rows, weights)
-        return make_conditional(inner, self.choice, rows, weights, self.settings)
+        return make_conditional(inner, self.choice, rows, weights, self.settings, self.chain)
 
     def to(self, device: str) -> Engine:
         if device == "cpu":
@@ -209,6 +213,8 @@ class ConditionalEngine(WrappingEngine):
         own = {f"mixture.{name}": array for name, array in self.mixture.to_contents().items()}
         own |= {name: getattr(self, name) for name in _ARRAYS}
         own |= {f"control.{name}": array for name, array in self.control.to_contents().items()}
+        if self.chain is not None:
+            own |= {f"chain.{name}": array for name, array in self.chain.to_contents().items()}
         about: dict[str, Any] = {"settings": vars(self.settings), "report": vars(self.report)}
         about["is_exact"] = self.control.is_exact
         return arrays | {f"conditional.{name}": array for name, array in own.items()}, header | {
@@ -239,8 +245,11 @@ class ConditionalEngine(WrappingEngine):
         report = DependenceReport(
             get_typed(told, "name", str), losses, get_typed(told, "independent", float | None)
         )
+        chained = _below(own, "chain.")
+        chain = Chain.from_contents(chained, len(player)) if chained else None
+        require(chain is None or mixture.n_components == 1, "causal values are those of one component")
         found = {name: own[name] for name in shapes}
-        return cls(inner, mixture, control, player, **found, settings=settings, report=report)  # type: ignore[arg-type]
+        return cls(inner, mixture, control, player, **found, settings=settings, report=report, chain=chain)  # type: ignore[arg-type]
 
     # All coalitions
 
@@ -355,7 +364,12 @@ class ConditionalEngine(WrappingEngine):
 
 
 def make_conditional(
-    inner: Engine, choice: DependenceChoice, rows: NDArray[Any], weights: Floats | None, settings: Settings
+    inner: Engine,
+    choice: DependenceChoice,
+    rows: NDArray[Any],
+    weights: Floats | None,
+    settings: Settings,
+    chain: Chain | None = None,
 ) -> ConditionalEngine:
     """Fit a dependence to rows of codes, and a control to the outputs of rows that are drawn from it."""
     n = inner.n_players
@@ -389,6 +403,7 @@ def make_conditional(
         report,
         BackgroundRows(rows, weights),
         choice,
+        chain,
     )
     game = engine.game(rows.dtype)
     fresh = mixture.sample(settings.n_fitted, np.random.default_rng([settings.seed, 6]))

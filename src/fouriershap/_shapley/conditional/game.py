@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._dependence.causes import Chain, Intervened
 from fouriershap._dependence.mixture import Conditioned, Draws, Mixture, row_patterns
 from fouriershap._shapley.conditional.control import Control
 
@@ -44,6 +45,8 @@ class ConditionalGame:
     control : Control, optional
         What is subtracted from the outputs before they are drawn, and added as a closed form.
     seed : int
+    chain : Chain, optional
+        Features are set, in place of known, and act along this chain.
     """
 
     predict: Predict
@@ -52,6 +55,7 @@ class ConditionalGame:
     control: Control | None
     seed: int
     n_outputs: int
+    chain: Chain | None = None
 
     def means(self, rows: Floats, masks: Masks, n_draws: int, key: int, with_closed: bool = True) -> Means:
         """Return v of coalitions (n_coalitions, n_players), from so many draws each.
@@ -64,7 +68,7 @@ class ConditionalGame:
         for some, gone in row_patterns(self.mixture.positions(rows)):
             for first in range(0, len(masks), _CHUNK):
                 part = slice(first, first + _CHUNK)
-                conditioned = self.mixture.condition(features[part], gone)
+                conditioned = self._condition(features[part], gone)
                 self._add(out, rows, some, part, conditioned, draws, key, with_closed)
         return out
 
@@ -82,6 +86,11 @@ class ConditionalGame:
                 else outputs - self.control.predict(sample)
             )
         return closed + left.mean(axis=0), left.var(axis=0) / len(left)
+
+    def _condition(self, features: Masks, gone: Masks) -> Conditioned:
+        if self.chain is None:
+            return self.mixture.condition(features, gone)
+        return Intervened(self.mixture, features, gone, self.chain)
 
     def _add(
         self,
