@@ -1,7 +1,7 @@
 """Conditional values of correlated features against their definition: `python benchmarks/conditional.py`.
 
 The truth comes from all coalitions by draws from the true conditional distribution. Beside fouriershap: 1,000 draws a
-coalition from the same kind of distribution fitted to the same rows, as shapr does it; the imputers of shapiq and the
+coalition from the right kind of distribution fitted to the same rows, as shapr does it; the imputers of shapiq and the
 values of shap, if these are installed; interventional values, and path-dependent ones of trees. EC1 is the mean |error|
 over the mean |value|, R^2 is over rows and features; CPU time on one thread, with the time of a row in calls of all
 rows, without building the explainer.
@@ -34,6 +34,7 @@ N_SCORED, N_EXPLAINED = 20, 50  # rows that all explain, and those that are time
 N_WIDE = 200  # rows of 30 features
 DRAWS, PEER_DRAWS = 2000, 1000
 GENERATIVE_ROWS = 5  # that shapiq's generative imputer explains, of the first seed
+PEER_SEEDS = 2  # of shapiq's imputers
 TIMED_DRAWS = (3, 10, 30, 100, 300, 1000)
 DEFAULT_TOLERANCE = 0.02
 Function = Callable[[np.ndarray], np.ndarray]
@@ -211,11 +212,13 @@ def cell(kind: str, rho: float, model_name: str, seed: int, tolerance: float) ->
         if name == "auto" and report is not None:
             found[name] |= {"chosen": report.name, "losses": report.losses, "independent": report.independent}
     some = Q[:N_SCORED]
-    for name in MODELS[:1] if kind == "gaussian" else MODELS:
-        fitted = fit_dependence(name, X, mixture.is_label, None, 0)
-        values, row = timed(partial(defined, predict, fitted, some, PEER_DRAWS, seed + 100), len(some))
-        found[f"1,000 draws, {name}"] = scores(values, want) | {"row": row}
-    if kind != "labels" and find_spec("shapiq"):  # which has no imputer for missing values
+    name = {"gaussian": "gaussian", "skewed": "copula"}.get(kind, "mixture")
+    fitted = fit_dependence(name, X, mixture.is_label, None, 0)
+    values, row = timed(partial(defined, predict, fitted, some, PEER_DRAWS, seed + 100), len(some))
+    found[f"1,000 draws, {name}"] = scores(values, want) | {"row": row}
+    if (
+        seed < PEER_SEEDS and kind != "labels" and find_spec("shapiq")
+    ):  # which has no imputer for missing values
         for name in ("gaussian", "copula"):
             values, row = timed(partial(imputed, name, predict, X, some, PEER_DRAWS), len(some))
             found[f"shapiq, {name}, 1,000 draws"] = scores(values, want) | {"row": row}

@@ -104,9 +104,9 @@ class Explainer:
         Of conditional values; fitted to the background or to ``data``. "gaussian": a Gaussian of the numbers.
         "copula": a Gaussian of the normal scores of their ranks, for skewed numbers. "mixture": several Gaussians,
         within each of which labels and missing values are independent. "auto": the simplest of those whose
-        conditional means are nearest to the outputs of held-out rows, within a standard error; ``quality.dependence``
-        compares them. "data": no model, but boosted trees that learn the mean output from rows with unknown features;
-        for thousands of rows.
+        conditional means are nearest to the outputs of held-out rows, within two standard errors;
+        ``quality.dependence`` compares them. "data": no model, but boosted trees that learn the mean output from rows
+        with unknown features; for thousands of rows.
     data : array or data frame, optional
         Rows that a dependence, or a representation of a black box, is fitted to; by default the background.
     tolerance : float

@@ -14,9 +14,9 @@ from fouriershap._shapley.engine import DependenceReport
 
 Floats = NDArray[np.float64]
 AUTO = "auto"
-_HELD_OUT, _MOST_HELD_OUT = 5, 100  # one of so many rows, and the most
+_HELD_OUT, _MOST_HELD_OUT = 5, 200  # one of so many rows, and the most
 _FEWEST = 50  # rows that can be split
-_COALITIONS, _DRAWS = 32, 8
+_COALITIONS, _DRAWS = 32, 4
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class DependenceChoice:
         """Compare candidates by the mean of (f(x) - v(S))^2 over held-out rows and coalitions.
 
         It is the least for the true conditional means, and what draws add to it is known from their variance. The
-        simplest candidate is taken that is within a standard error of the best: closer ones cannot be told apart.
+        simplest candidate is taken that is within two standard errors of the best: closer ones cannot be told apart.
         """
         player = np.array(self.player, dtype=np.int32)
         n_players = int(player.max(initial=-1)) + 1
@@ -89,4 +89,4 @@ class DependenceChoice:
 
 def _is_close(more: Floats) -> bool:
     """Return whether rows lose no more, on average, than by chance."""
-    return bool(more.mean() <= more.std(ddof=1) / np.sqrt(len(more)))
+    return bool(more.mean() <= 2 * more.std(ddof=1) / np.sqrt(len(more)))
