@@ -56,6 +56,34 @@ def test_groups(folder: Path) -> None:
     assert "twice" in fit(folder, "--group", "g=a", "--group", "g=b", code=1).output
 
 
+def test_structured_and_conditional_values(folder: Path) -> None:
+    groups = ("--group", "both=a,b")
+    order, chain = ("--causal-order", "a; b, c"), [["a"], ["b", "c"]]
+    dependent = {"feature_perturbation": "conditional", "dependence": "gaussian"}
+    cases: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+        ((*groups, "--coalitions", "owen"), {"groups": {"both": ["a", "b"]}, "coalitions": "owen"}),
+        (order, {"causal_order": chain}),
+        (("--dependence", "gaussian"), dependent),
+        (
+            (*order, "--dependence", "gaussian", "--confounded", "no,yes"),
+            dependent | {"causal_order": chain, "confounded": [False, True]},
+        ),
+    ]
+    for options, arguments in cases:
+        found, want = fit(folder, *options), fs.TreeExplainer(folder / "model.json", X, **arguments)
+        np.testing.assert_allclose(found.shap_values(X[:9]), want.shap_values(X[:9]), atol=1e-6)
+        assert found.info.which_values == want.info.which_values != ""
+        assert want.info.which_values in run("info", folder / "m.fshap").output
+    for options, message in (
+        ((*order, "--confounded", "maybe"), "give yes or no"),
+        ((*order, "--confounded", "no"), "feature_perturbation='conditional'"),
+        (("--causal-order", "a;b"), "causal_order lacks 'c'"),
+        (("--dependence", "normal"), "dependence is 'normal'"),
+        (("--coalitions", "owen"), "give groups="),
+    ):
+        assert message in fit(folder, *options, code=1).output.replace("\n", " ")
+
+
 def test_outputs(folder: Path) -> None:
     explainer = fit(folder, "--model-output", "probability")
     want = fs.TreeExplainer(folder / "model.json", X, output="probability")
@@ -73,6 +101,7 @@ def test_a_black_box_has_groups_and_no_outputs(folder: Path, monkeypatch: pytest
     run(*common, "--group", "both=a,b")
     assert fs.load(folder / "rule.fshap").player_names == ("both", "c")
     assert "no --model-output" in run(*common, "--model-output", "probability", code=1).output
+    assert "no --dependence" in run(*common, "--dependence", "auto", code=1).output
 
 
 def test_a_page_calls_rows_by_their_ids(folder: Path) -> None:

@@ -26,7 +26,18 @@ from fouriershap.cli._errors import add_file_name, progress_bar, report_errors
 from fouriershap.cli._explainers import tree_kinds
 from fouriershap.cli._functions import make_predict, trained_columns
 from fouriershap.cli._models import ModelFile, open_model
-from fouriershap.cli._options import MODEL, ROWS, Debug, Drop, Jobs, Quiet, Trust, parse_groups, parse_output
+from fouriershap.cli._options import (
+    MODEL,
+    ROWS,
+    Debug,
+    Drop,
+    Jobs,
+    Quiet,
+    Trust,
+    parse_groups,
+    parse_output,
+    parse_values,
+)
 from fouriershap.cli._output import check_folder, check_not_input
 from fouriershap.cli._rows import as_pandas, open_rows, read_all
 
@@ -53,6 +64,20 @@ def fit(
     model_output: Annotated[
         str, typer.Option(help="What is explained: raw, probability, response, or the number of an output.")
     ] = "raw",
+    coalitions: Annotated[
+        str | None, typer.Option(help="owen: the columns of each --group share its value.")
+    ] = None,
+    causal_order: Annotated[
+        str | None, typer.Option(metavar="COLUMN,COLUMN;COLUMN", help="Groups of columns, causes first.")
+    ] = None,
+    confounded: Annotated[
+        str | None,
+        typer.Option(metavar="yes,no", help="Causal values: whether each group of causes is confounded."),
+    ] = None,
+    dependence: Annotated[
+        str | None,
+        typer.Option(help="Conditional values: auto, gaussian, copula, mixture, or data."),
+    ] = None,
     precision: Annotated[str, typer.Option(help="Precision of the tables: single or double.")] = "single",
     budget: Annotated[
         int | None, typer.Option(min=1, help="Most queries of a black box; by default 20,000.")
@@ -81,7 +106,8 @@ def fit(
     opened = open_model(model, trust_pickle)
     asked = {"budget": budget, "answers": answers, "categorical": categorical, "random_state": random_state}
     queries = {name: value for name, value in asked.items() if value is not None}
-    exact = parse_groups(groups or []) | {"output": parse_output(model_output), "n_jobs": n_jobs}
+    players = parse_groups(groups or []) | parse_values(coalitions, causal_order, confounded, dependence)
+    exact = players | {"output": parse_output(model_output), "n_jobs": n_jobs}
     begin = time.perf_counter()
     if opened.reading is not None:
         if queries:
@@ -93,7 +119,7 @@ def fit(
     else:
         refusal = InputError(
             f"{truncated_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
-            "--precision and no --model-output."
+            "--precision, no --model-output and no --dependence."
         )
         if background is None:
             raise refusal
@@ -102,9 +128,9 @@ def fit(
             table = read_all(rows)
             read = None if queries else _save_exact(opened, table, exact, precision, output)
             if read is None:
-                if precision != "single" or model_output != "raw":
+                if precision != "single" or model_output != "raw" or dependence is not None:
                     raise refusal
-                explainer = _fit_black_box(opened, table, queries | parse_groups(groups or []), n_jobs, quiet)
+                explainer = _fit_black_box(opened, table, queries | players, n_jobs, quiet)
                 explainer.save(output)
             else:
                 explainer = read

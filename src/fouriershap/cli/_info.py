@@ -30,6 +30,7 @@ def _describe(loaded: Spectrum | Waves | Explainer) -> Lines:
             ("features", str(loaded.columns.n_features)),
         ]
     lines = _holds(loaded) + _names(loaded)
+    lines += [("values", loaded.info.which_values)] if loaded.info.which_values else []
     if isinstance(loaded.representation, Spectrum):
         lines += [*_spectrum(loaded.representation), _background(loaded.info)]
     else:

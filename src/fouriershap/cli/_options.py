@@ -49,3 +49,26 @@ def parse_groups(given: list[str]) -> dict[str, Any]:
 def parse_output(text: str) -> str | int:
     """Return a name, or the number of an output."""
     return int(text) if text.isdecimal() else text
+
+
+def parse_values(
+    coalitions: str | None, causal_order: str | None, confounded: str | None, dependence: str | None
+) -> dict[str, Any]:
+    """Return the arguments of explainers that say which values are computed."""
+    given: dict[str, Any] = {"coalitions": coalitions, "dependence": dependence}
+    if dependence is not None:
+        given["feature_perturbation"] = "conditional"
+    if causal_order is not None:
+        groups = [
+            [column.strip() for column in group.split(",") if column.strip()]
+            for group in causal_order.split(";")
+        ]
+        given["causal_order"] = [group for group in groups if group]
+    if confounded is not None:
+        flags = [word.strip() for word in confounded.split(",")]
+        if not set(flags) <= {"yes", "no"}:
+            raise InputError(
+                f"--confounded {truncated_text(confounded)}: give yes or no, once or for each group of --causal-order."
+            )
+        given["confounded"] = flags[0] == "yes" if len(flags) == 1 else [flag == "yes" for flag in flags]
+    return {name: value for name, value in given.items() if value is not None}
