@@ -63,6 +63,7 @@ STEPS = (
     Step("scale.py", modules=("pyspark", "dask", "distributed", "pyarrow"), programs=("java",)),
     Step("orders.py"),
     Step("dependence.py"),
+    Step("conditional.py"),
     Step("catboost_ctr.py"),
     Step("new_forms.py"),
     Step("sparse_wht.py"),
