@@ -68,20 +68,29 @@ class LeafBits {
     const double* from = values + group.values + (vector - group.first) * kLanes * (kBits + 1);
     WORD word[kLanes];
     std::memcpy(word, &left, sizeof left);
-    int64_t at[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i)
-      at[i] = i * (kBits + 1) + (word[i] ? __builtin_ctzll(word[i]) : kBits);
-    for (int64_t o = 0; o < group.count; ++o, from += size) {
-      double sum[2] = {0.0, 0.0};
-      for (int64_t i = 0; i < kLanes; i += 2) {
-        sum[0] += from[at[i]];
-        sum[1] += from[at[i + 1]];
-      }
-      out[o] += sum[0] + sum[1];
+    if (group.count == 1) {  // by itself: the offsets of several outputs do not fit into registers
+      out[0] += sum_of(word, from);
+      return;
     }
+    for (int64_t o = 0; o < group.count; ++o, from += size) out[o] += sum_of(word, from);
   }
 
  private:
+  // The only leaf of a word, or kBits without one.
+  static int64_t slot(WORD word) {
+    if constexpr (kBits < 64) return __builtin_ctzll(uint64_t{word} | 1ULL << kBits);
+    return word ? __builtin_ctzll(word) : kBits;
+  }
+
+  static double sum_of(const WORD* word, const double* from) {
+    double sum[2] = {0.0, 0.0};
+    for (int64_t i = 0; i < kLanes; i += 2) {
+      sum[0] += from[i * (kBits + 1) + slot(word[i])];
+      sum[1] += from[(i + 1) * (kBits + 1) + slot(word[i + 1])];
+    }
+    return sum[0] + sum[1];
+  }
+
   struct Placed {
     int64_t tree, group, first_bit;  // in the order of all words
   };
