@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import lightgbm
 import numpy as np
 import pandas as pd
 
@@ -64,6 +65,13 @@ def lightgbm_frame() -> tuple[Any, Any]:
     case = CASES["lightgbm"]["frame"]()
     groups = {"both": [case.X.columns[0], case.X.columns[1]]}
     return fs.TreeExplainer(case.model, case.X[:40], groups=groups), case.X[:3]
+
+
+def linear_trees() -> tuple[Any, Any]:
+    X = numbers(missing=True)
+    model = lightgbm.LGBMRegressor(n_estimators=2, num_leaves=4, linear_tree=True, verbose=-1, n_jobs=1)
+    weights = np.random.default_rng(0).random(20)
+    return fs.TreeExplainer(model.fit(X, target(X)), X[:20], weights=weights), X[:3]
 
 
 def catboost_frame() -> tuple[Any, Any]:
@@ -213,6 +221,7 @@ MAKERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "forest": forest,
     "wide": wide_trees,
     "lightgbm": lightgbm_frame,
+    "linear trees": linear_trees,
     "catboost": catboost_frame,
     "probability": probability(False),
     "exact probability": probability(True),

@@ -168,11 +168,14 @@ class OwnPredictions(HistGradientBoostingRegressor):
         return super().predict(X)
 
 
+class OwnObjective(lightgbm.LGBMRegressor):
+    def predict(self, X: Any, **options: Any) -> Any:
+        return super().predict(X, **options)
+
+
 LINKED: dict[str, Callable[[], Any]] = {
     "loss": lambda: OwnPredictions(loss="poisson", max_iter=3),
-    "objective": lambda: lightgbm.LGBMRegressor(
-        objective="tweedie", linear_tree=True, n_estimators=3, verbose=-1
-    ),
+    "objective": lambda: OwnObjective(objective="tweedie", n_estimators=3, verbose=-1),
     "target": lambda: TransformedTargetRegressor(KNeighborsRegressor(), func=np.log, inverse_func=np.exp),
 }
 
@@ -296,7 +299,7 @@ def test_wrappers_with_a_word_of_their_own_are_not_opened() -> None:
 def linear_trees() -> tuple[Any, Any]:
     rows = (X > 0).astype(float)
     options = {"n_estimators": 5, "linear_tree": True, "verbose": -1, "min_child_samples": 5, "n_jobs": 1}
-    return lightgbm.LGBMRegressor(**options).fit(rows, Y), rows
+    return VotingRegressor([("trees", lightgbm.LGBMRegressor(**options))]).fit(rows, Y), rows
 
 
 def own_predictions() -> tuple[Any, Any]:
@@ -335,9 +338,13 @@ def test_what_trees_refuse_is_fitted(make: Callable[[], tuple[Any, Any]], why: s
 
 
 def test_files_that_are_refused(tmp_path: Any) -> None:
-    model, rows = linear_trees()
+    rows = numbers(missing=True)
+    rows[:50] = 0.0
+    options = {"n_estimators": 3, "verbose": -1, "n_jobs": 1}
+    first = lightgbm.LGBMRegressor(zero_as_missing=True, **options).fit(rows, target(rows))
+    model = lightgbm.LGBMRegressor(**options).fit(rows, target(rows), init_model=first)
     model.booster_.save_model(tmp_path / "model.txt")
-    with pytest.raises(fs.UnsupportedModelError, match=r"linear_tree.*Load the model with its library"):
+    with pytest.raises(fs.UnsupportedModelError, match=r"zero_as_missing.*Load the model with its library"):
         fs.Explainer(tmp_path / "model.txt", rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.ModelWarning)

@@ -37,7 +37,6 @@ def test_unfitted_models(model):
 
 
 def test_unsupported_models(tree):
-    import lightgbm
     import xgboost
     from sklearn.linear_model import LinearRegression
 
@@ -45,9 +44,6 @@ def test_unsupported_models(tree):
     for model in (LinearRegression().fit(X, target(X)), lambda rows: rows, None, 3, {"trees": []}):
         with pytest.raises(fs.UnsupportedModelError, match=r"not a tree model|cannot be read"):
             fs.TreeExplainer(model, X)
-    linear = lightgbm.LGBMRegressor(n_estimators=2, linear_tree=True, verbose=-1).fit(X, target(X))
-    with pytest.raises(fs.UnsupportedModelError, match="linear"):
-        fs.TreeExplainer(linear, X)
     with pytest.raises(fs.UnsupportedModelError, match="gblinear"):
         fs.TreeExplainer(xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(X, target(X)), X)
     with pytest.raises(fs.InputError, match="no file"):

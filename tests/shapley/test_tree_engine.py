@@ -12,7 +12,6 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._shapley.trees import compiled
 from fouriershap._shapley.trees import model as tree_model
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import MOST_FEATURES
@@ -137,7 +136,7 @@ def test_with_background_is_a_fresh_explainer_on_the_same_blocks(forest, monkeyp
     def never(*_):
         raise AssertionError("the blocks were built again")
 
-    monkeypatch.setattr(compiled, "build_blocks", never)
+    monkeypatch.setattr(tree_model, "build_blocks", never)
     monkeypatch.setattr(tree_model, "code_trees", never)
     other = first.with_background(X[100:150], weights=weights).compile()
     assert np.array_equal(other.shap_values(X), fresh.shap_values(X))

@@ -59,12 +59,6 @@ def test_labels_are_left_out_where_their_columns_are_not_known():
     assert read_model(model).rules.vocabularies == {}
 
 
-def test_what_cannot_be_read():
-    X = numbers()
-    with pytest.raises(UnsupportedModelError, match="linear_tree"):
-        read_model(lightgbm.LGBMRegressor(n_estimators=2, linear_tree=True, verbose=-1).fit(X, target(X)))
-
-
 def test_mixed_kinds_of_missing_values_are_refused():
     X = numbers(missing=True)
     X[:50] = 0.0

@@ -44,12 +44,14 @@ from fouriershap._libraries import (
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.outputs.kinds import find_output
+from fouriershap._shapley.outputs.kinds import Raw, find_output
 from fouriershap._shapley.outputs.transformed import load_output, make_output
 from fouriershap._shapley.players import players_and_index
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.linear import LinearModel, LinearTreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model, tables_type
 from fouriershap._trees.covers import recounted
+from fouriershap._trees.linear import LinearTrees
 
 KIND = "trees"
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
@@ -214,15 +216,21 @@ def tree_parts(
     trees: Any = reading.representation
     if rows is not None and feature_perturbation == "tree_path_dependent":
         trees, rows, share = recounted(trees, rows, share), None, None
-    if not np.abs(trees.values).max(initial=0.0) < _LARGEST_LEAF:
+    if isinstance(trees, LinearTrees):
+        asked = np.dtype(np.float64 if precision == "double" else np.float32)
+        about = (asked, strategy, values_index, reading.link, reading.kind)
+        linear = LinearModel(trees, players[0], budget, *about)
+        raw: Any = LinearTreeEngine.of(linear, np.asarray(rows), share, Raw(reading.link))
+    elif not np.abs(trees.values).max(initial=0.0) < _LARGEST_LEAF:
         raise UnsupportedModelError(
             f"model has a leaf beyond {_LARGEST_LEAF:g}; sums of such leaves overflow. Scale its target."
         )
-    dtype = np.dtype(np.float64) if precision == "double" else tables_type(trees)
-    model_on_codes = make_model(
-        trees, players[0], budget, dtype, strategy, values_index, reading.link, reading.kind
-    )
-    raw = TreeEngine(model_on_codes, make_background(model_on_codes, rows, share))
+    else:
+        dtype = np.dtype(np.float64) if precision == "double" else tables_type(trees)
+        model_on_codes = make_model(
+            trees, players[0], budget, dtype, strategy, values_index, reading.link, reading.kind
+        )
+        raw = TreeEngine(model_on_codes, make_background(model_on_codes, rows, share))
     engine = _output_engine(raw, output, exact)
     return model_parts(
         KIND,
@@ -245,13 +253,14 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
     inputs = InputAdapter.from_contents(
         contents.arrays, get_part(contents.header, "inputs"), unpack=native_rows
     )
-    trees = TreeEngine.from_contents(contents.arrays, header)
+    engine = LinearTreeEngine if "linear" in header else TreeEngine
+    trees: Any = engine.from_contents(contents.arrays, header)
     fits = (len(inputs.feature_names), len(inputs.player_names)) == (
         trees.representation.n_features,
         trees.n_players,
     )
     require(fits, "a feature or a player has no name")
-    require(np.array_equal(inputs.player, trees.model.player), "its trees have other players")
+    require(np.array_equal(inputs.player, trees.player), "its trees have other players")
     return Parts(KIND, inputs, load_output(trees, contents.arrays, header))
 
 
@@ -267,6 +276,13 @@ def refuse_single_precision(reading: Reading, background: Any) -> None:
 
 
 def _check_unknown_features(feature_perturbation: str, entered: Entered, reading: Reading) -> None:
+    is_linear = isinstance(reading.representation, LinearTrees)
+    if is_linear and (entered.rows is None or feature_perturbation == "tree_path_dependent"):
+        raise InputError(
+            f"the model ({truncated_text(reading.kind)}) does not tell the means of its training rows in each leaf, "
+            "which path-dependent values of linear leaves would need (LightGBM has none, either). "
+            + ("Give a background." if entered.rows is None else "Leave feature_perturbation out.")
+        )
     if entered.rows is not None:
         return
     if feature_perturbation == "interventional":
@@ -278,7 +294,7 @@ def _check_unknown_features(feature_perturbation: str, entered: Entered, reading
         )
 
 
-def _output_engine(trees: TreeEngine, output: Any, exact: bool) -> Engine:
+def _output_engine(trees: TreeEngine | LinearTreeEngine, output: Any, exact: bool) -> Engine:
     """Return the engine of an output; that of the raw output itself for "raw"."""
     if isinstance(output, str) and output == "raw" and not exact:
         return trees

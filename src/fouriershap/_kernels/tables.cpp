@@ -191,31 +191,44 @@ struct LookUp {
 
 }  // namespace
 
+// Four sums per pattern: consecutive rows often share a pattern, and one sum would wait for itself.
+template <class T, class Weight>
+void add_bytes(const uint8_t* pattern, int64_t n_rows, Weight weight, T* sums) {
+  int64_t r = 0;
+  for (; r + 4 <= n_rows; r += 4)
+    for (int i = 0; i < 4; ++i) sums[256 * i + pattern[r + i]] += weight(r + i);
+  for (; r < n_rows; ++r) sums[pattern[r]] += weight(r);
+}
+
 void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histograms) {
   constexpr int64_t kRows = 4096;
   alignas(kCacheLine) uint16_t wide[kRows];
   alignas(kCacheLine) uint8_t narrow[kRows];
   alignas(kCacheLine) uint32_t counts[4 * 256];
+  alignas(kCacheLine) double sums[4 * 256];
   const bool weighted = histograms.weights.rows > 0;
   const int64_t n_channels = histograms.out.columns;
   for (int64_t b = histograms.first_block; b < histograms.last_block; ++b) {
     const Cuts cuts = cuts_of(blocks, b, codes.missing);
     double* mine = histograms.out.data + histograms.offset[b] * n_channels;
     const int64_t n_patterns = blocks.n_patterns[b];
-    const bool count = n_patterns <= kBytePatterns && !weighted;
-    if (count) std::memset(counts, 0, sizeof counts);
+    const bool bytes = n_patterns <= kBytePatterns && n_channels == 1;
+    if (bytes) {
+      std::memset(counts, 0, sizeof counts);
+      std::memset(sums, 0, sizeof sums);
+    }
     for (int64_t r0 = 0; r0 < codes.n_rows; r0 += kRows) {
       const int64_t rows = codes.n_rows - r0 < kRows ? codes.n_rows - r0 : kRows;
       const int64_t padded = round_up(rows, kPatternRows);
-      if (count) {
-        // Four counters per pattern: consecutive rows often share a pattern, and one counter would wait for
-        // itself.
+      if (bytes) {
         make_patterns(codes, r0, padded, cuts, narrow);
         assert_below(narrow, rows, n_patterns);
-        int64_t r = 0;
-        for (; r + 4 <= rows; r += 4)
-          for (int i = 0; i < 4; ++i) ++counts[256 * i + narrow[r + i]];
-        for (; r < rows; ++r) ++counts[narrow[r]];
+        if (weighted) {
+          const double* from = histograms.weights[r0];
+          add_bytes(narrow, rows, [from](int64_t r) { return from[r]; }, sums);
+        } else {
+          add_bytes(narrow, rows, [](int64_t) { return 1u; }, counts);
+        }
       } else {
         make_patterns(codes, r0, padded, cuts, wide);
         assert_below(wide, rows, n_patterns);
@@ -228,9 +241,8 @@ void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histo
         }
       }
     }
-    if (count)
-      for (int64_t p = 0; p < n_patterns; ++p)
-        mine[p] += static_cast<double>(counts[p]) + counts[256 + p] + counts[512 + p] + counts[768 + p];
+    for (int64_t p = 0; bytes && p < n_patterns; ++p)
+      for (int i = 0; i < 4; ++i) mine[p] += weighted ? sums[256 * i + p] : counts[256 * i + p];
   }
 }
 

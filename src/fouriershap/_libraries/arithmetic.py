@@ -25,6 +25,7 @@ from fouriershap._rows.steps import StepError
 from fouriershap._trees import arithmetic as trees
 from fouriershap._trees.ensemble import LEAF, TreeEnsemble
 from fouriershap._trees.level_sets import Levels, remap_levels
+from fouriershap._trees.linear import LinearTrees
 from fouriershap._trees.through_steps import before_steps
 
 _LABEL_RULES = ("labels", "negative_is_unknown", "frame_labels", "lost_labels")
@@ -66,9 +67,10 @@ def one_output(reading: Reading, output: int) -> Reading:
             f"output is {truncated_repr(output)}; the model has {reading.n_outputs} outputs: give an integer from 0 to "
             f"{reading.n_outputs - 1}, or the name of what is explained."
         )
-    names = reading.output_names
+    names, e = reading.output_names, reading.representation
+    one = e.one_output(output) if isinstance(e, LinearTrees) else trees.one_output(reading.trees, output)
     return reading.replace(
-        representation=trees.one_output(reading.trees, output),
+        representation=one,
         output_names=None if names is None else (names[output],),
         link=reading.link if reading.n_outputs == 1 or reading.link.is_elementwise else UNKNOWN,
     )
@@ -76,7 +78,7 @@ def one_output(reading: Reading, output: int) -> Reading:
 
 def first_trees(reading: Reading, limit: int) -> Reading:
     """Return a boosted model as it was after its first trees."""
-    e = reading.trees
+    e = reading.representation if isinstance(reading.representation, LinearTrees) else reading.trees
     if not reading.is_boosted:
         raise InputError(
             f"tree_limit is {truncated_repr(limit)}, but the model ({truncated_text(reading.kind)}) is not "

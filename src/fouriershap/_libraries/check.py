@@ -27,6 +27,7 @@ from fouriershap._rows.frames import (
 )
 from fouriershap._rows.labels import UNKNOWN
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
+from fouriershap._trees.linear import LinearTrees
 from fouriershap._waves.products import Products
 
 N_ROWS = 32
@@ -308,7 +309,9 @@ def rounding(reading: Reading, rows: NDArray[Any], theirs: Floats) -> float:
         largest = np.maximum.reduceat(np.abs(e.values).max(axis=1), e.roots).sum()
         share = max((e.n_trees + 8) * float(np.finfo(reading.computes_in).eps), _share(reading))
         return share * float(largest + np.abs(e.base).max()) + 1e-12
-    size = _size(reading.representation, rows) + float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0))
+    of_model = reading.representation
+    size = of_model.size(rows) if isinstance(of_model, LinearTrees) else _size(of_model, rows)
+    size += float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0))
     return (1e-5 if reading.computes_in == np.float32 else 1e-9) * size + 1e-12
 
 

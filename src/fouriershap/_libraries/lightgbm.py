@@ -32,6 +32,7 @@ from fouriershap._libraries.reading import (
 from fouriershap._rows.labels import REFUSED, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import join, join_in_line
+from fouriershap._trees.linear import LinearTrees
 
 # A sigmoid with another slope is not the log odds.
 _LINKS = {"binary sigmoid:1": LOGISTIC, "cross_entropy": LOGISTIC, "multiclass": SOFTMAX, "regression": MEAN}
@@ -86,7 +87,8 @@ def read_bytes(text: bytes) -> Reading:
     infos = header["feature_infos"].split()
     vocabularies, lost = _vocabularies(labels, infos)
     nodes = join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])
-    return tree_reading(
+    linear = _take_linear(trees, nodes, scale) if trees.is_linear else None
+    reading = tree_reading(
         "lightgbm rf" if "average_output" in header else "lightgbm gbdt",
         nodes,
         n_features,
@@ -106,6 +108,33 @@ def read_bytes(text: bytes) -> Reading:
         frame_labels=labels,
         labels=_LABELS if labels else LabelRule(),
     )
+    if linear is None:
+        return reading
+    if reading.rules.zero_as_missing:
+        raise UnsupportedModelError(
+            "model has zero_as_missing in some trees and linear_tree in others, which LightGBM does not train at once."
+        )
+    unused = np.setdiff1d(reading.rules.unused, linear["column"])
+    reading = reading.replace(unused=tuple(unused.tolist()), kind=reading.kind + " of linear trees")
+    return reading.replace(representation=LinearTrees(reading.trees, **linear))
+
+
+def _take_linear(trees: TextTrees, nodes: dict[str, Any], scale: float) -> dict[str, NDArray[Any]]:
+    """Take the numbers of leaves out of the nodes, and return the linear functions of these leaves."""
+    number, nodes["values"] = nodes["values"][:, 1].astype(np.int64), nodes["values"][:, :1]
+    leaves = np.flatnonzero(nodes["feature"] < 0)
+    constants, leaf, column, slope = trees.linear_leaves()
+    constant, node_of = np.zeros(len(number)), np.full(len(constants), -1)
+    constant[leaves], node_of[number[leaves]] = constants[number[leaves]] * scale, leaves
+    leaf = node_of[leaf]
+    order = np.argsort(leaf, kind="stable")
+    order = order[leaf[order] >= 0]
+    terms: dict[str, NDArray[Any]] = {
+        "leaf": leaf[order].astype(np.int32),
+        "column": column[order],
+        "slope": slope[order] * scale,
+    }
+    return terms | {"constant": constant}
 
 
 def given_names(names: list[str]) -> tuple[str, ...] | None:
@@ -171,13 +200,14 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
         rows = rows.astype(np.float64) if getattr(rows, "dtype", None) == np.dtype(object) else rows
     raw = booster.predict(rows, raw_score=True, num_threads=1)
     # A forest predicts a mean, but its raw scores are sums.
-    yield Answer(raw if reading.is_boosted else raw / (reading.trees.n_trees // reading.n_outputs))
+    n_trees = reading.representation.n_trees  # type: ignore[union-attr]
+    yield Answer(raw if reading.is_boosted else raw / (n_trees // reading.n_outputs))
 
 
 LIBRARY = Library(
     name="LightGBM",
     package="lightgbm",
-    supported_trees=("models of LightGBM; files .txt",),
+    supported_trees=("models of LightGBM, also with linear trees; files .txt",),
     tested="4.5 to 4.7",
     trees={"LGBMModel": read_estimator, "Booster": read_booster},
     ask=_ask,

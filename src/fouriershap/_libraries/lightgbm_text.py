@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._rows.rules import ZERO_BAND
 from fouriershap._trees.assemble import Tree, bits_of, right_above
 
@@ -67,11 +66,6 @@ class TextTrees:
 
     def __init__(self, text: bytes, fields: list[Fields]) -> None:
         self.text, self.fields = text, fields
-        if any(self._value(found, b"is_linear", b"0") != b"0" for found in fields):
-            raise UnsupportedModelError(
-                "model is a LightGBM model with linear_tree=True: its leaves hold linear functions, which no "
-                "table of leaf values can represent. Train with linear_tree=False."
-            )
         self.n_leaves = np.array(
             [int(text[slice(*found[b"num_leaves"])]) for found in fields], dtype=np.int64
         )
@@ -116,7 +110,10 @@ class TextTrees:
         return np.frombuffer(self.text, dtype=np.uint8)
 
     def in_line(self, scale: float) -> Tree:
-        """All trees end to end: of each the inner nodes, then the leaves; a negative child c is the leaf -c - 1."""
+        """All trees end to end: of each the inner nodes, then the leaves; a negative child c is the leaf -c - 1.
+
+        Leaves of linear trees have a second value: their number.
+        """
         n_nodes, first = int(self.sizes.sum()), np.cumsum(self.sizes) - self.sizes
         of_inner = _places(first, self.n_inner)
         of_leaves = _places(first + self.n_inner, self.n_leaves)
@@ -129,6 +126,9 @@ class TextTrees:
 
         cover = spread(of_leaves, self.leaf_count, 0.0)
         cover[of_inner] = self.inner_count
+        values = spread(of_leaves, self.leaf_value * scale, 0.0)[:, None]
+        if self.is_linear:  # by their numbers, leaves are found again where nodes are
+            values = np.append(values, spread(of_leaves, np.arange(len(of_leaves)), -1)[:, None], axis=1)
         return Tree(
             feature=spread(of_inner, self.feature, -1),
             threshold=spread(of_inner, _canonical(self.threshold), 0.0),
@@ -136,9 +136,36 @@ class TextTrees:
             right=spread(of_inner, np.where(self.right < 0, n_inner - self.right - 1, self.right), -1),
             missing_left=spread(of_inner, _missing_left(self.decision, self.threshold), False),
             cover=cover,
-            values=spread(of_leaves, self.leaf_value * scale, 0.0)[:, None],
+            values=values,
             categories=self._categories(of_inner),
         )
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether leaves of some tree hold linear functions."""
+        return any(self._value(found, b"is_linear", b"0") != b"0" for found in self.fields)
+
+    def linear_leaves(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        """Return the constant of each leaf, and leaf, column and slope of each term; leaves are those of all trees."""
+        constant, n_terms = self.leaf_value.copy(), np.zeros(len(self.leaf_value), dtype=np.int64)
+        columns, slopes = [np.empty(0)], [np.empty(0)]
+        ends = np.cumsum(self.n_leaves).tolist()
+        for k, (found, end) in enumerate(zip(self.fields, ends, strict=True)):
+            if self._value(found, b"is_linear", b"0") == b"0":
+                continue
+            keys = (b"leaf_const", b"num_features", b"leaf_features", b"leaf_coeff")
+            numbers = [np.array(self._value(found, key, b"").split(), dtype=np.float64) for key in keys]
+            mine = slice(end - int(self.n_leaves[k]), end)
+            n_listed = [int(self.n_leaves[k])] * 2 + [int(numbers[1].sum())] * 2
+            if [len(each) for each in numbers] != n_listed or (numbers[1] < 0).any():
+                raise ValueError(f"the linear functions of tree {k} are not as many as its num_leaves says")
+            constant[mine], n_terms[mine] = numbers[:2]
+            columns.append(numbers[2])
+            slopes.append(numbers[3])
+        leaf = np.repeat(np.arange(len(n_terms)), n_terms).astype(np.int32)
+        return constant, leaf, np.concatenate(columns).astype(np.int32), np.concatenate(slopes)
 
     def _categories(self, of_inner: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
         """Return the categories that go left, by node."""

@@ -19,6 +19,7 @@ from fouriershap._rows.batch import open_batch
 from fouriershap._rows.preprocessing import LivePreprocessing
 from fouriershap._rows.rules import InputRules
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.linear import LinearTrees
 from fouriershap._waves.products import Products
 
 Floats = NDArray[np.float64]
@@ -39,7 +40,7 @@ class Reading:
 
     Attributes
     ----------
-    representation : TreeEnsemble or Products
+    representation : TreeEnsemble, LinearTrees or Products
         The raw output as arrays; of products, every feature is a player.
     rules : InputRules
     kind : str
@@ -62,7 +63,7 @@ class Reading:
         The link of ``model`` itself, where ``target_link`` changes it.
     """
 
-    representation: TreeEnsemble | Products
+    representation: TreeEnsemble | LinearTrees | Products
     rules: InputRules
     kind: str = "trees"
     link: Link = UNKNOWN
@@ -92,12 +93,17 @@ class Reading:
 
     @property
     def is_trees(self) -> bool:
-        """Whether the representation is a `TreeEnsemble`."""
-        return isinstance(self.representation, TreeEnsemble)
+        """Whether the representation is of trees."""
+        return isinstance(self.representation, TreeEnsemble | LinearTrees)
 
     @property
     def trees(self) -> TreeEnsemble:
         """The representation, where it is a `TreeEnsemble`."""
+        if isinstance(self.representation, LinearTrees):
+            raise UnsupportedModelError(
+                f"model ({self.kind}) has linear functions in its leaves (linear_tree=True). Such a model is explained "
+                "by itself, but not as a part of another one, nor as a spectrum."
+            )
         if not isinstance(self.representation, TreeEnsemble):
             raise UnsupportedModelError(f"model is a {self.kind}, which is not a tree model.")
         return self.representation

@@ -88,7 +88,7 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
         "roots": start.astype(np.int32),
     }
     if not kernels.nodes.are_trees(arrays["roots"], arrays["feature"], arrays["left"], arrays["right"]):
-        arrays = _renumber(arrays, np.repeat(np.arange(len(sizes)), sizes))
+        arrays = renumber(arrays, np.repeat(np.arange(len(sizes)), sizes))
     return arrays | {"set_start": set_start, "set_categories": set_categories}
 
 
@@ -105,7 +105,7 @@ def _category_sets(
     return set_of_node, np.concatenate([[0], np.cumsum([len(s) for s in sets])]), np.concatenate(sets)
 
 
-def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Return the nodes of each tree in breadth-first order, without those that cannot be reached."""
     left, right = arrays["left"], arrays["right"]
     levels: list[NDArray[np.int32]] = []

@@ -44,8 +44,9 @@ from fouriershap._shapley.outputs.sampled import FIRST_DRAWS, Task, count_draws,
 from fouriershap._shapley.outputs.slopes import find_channels, slope
 from fouriershap._shapley.policy import Memo
 from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_keys
-from fouriershap._shapley.trees.channels import ChannelTrees, one_output
+from fouriershap._shapley.trees.channels import ChannelTrees, MixedTrees, channel_trees
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.linear import LinearTreeEngine
 from fouriershap._shapley.trees.plan import add_plans
 from fouriershap._shapley.verify import verify_array, verify_weights
 
@@ -58,6 +59,9 @@ _TIMED = 3  # rows whose time is that of all
 _TRIED = 8  # background rows by which a plan is made
 _LEAST = 0.1  # of the spread of the output over the background: the least that this refers to
 _RESCALED = "values of the raw output, times slopes at a few reference margins"
+
+
+RawTrees = TreeEngine | LinearTreeEngine
 
 
 class Margin(Engine, Protocol):
@@ -134,25 +138,32 @@ class Margins:
     values: Floats
     weights: Floats | None
     channels: tuple[Floats, ...]  # reference margins (n_channels,) of each output
-    trees: tuple[ChannelTrees, ...]
+    trees: tuple[MixedTrees, ...]
 
     @classmethod
-    def of(cls, engine: TreeEngine, output: Output) -> Margins:
+    def of(cls, engine: RawTrees, output: Output) -> Margins:
         """Return those of the background of an engine of the raw output."""
-        background, model = engine.tree_background, engine.model
-        assert background.rows is not None
+        background = engine.background
+        assert background is not None  # `make_output` has checked it
         values = engine.predict(background.rows)
-        tolerance = _TOLERANCES[model.dtype.itemsize]
-        channels, trees = [], []
+        tolerance = _TOLERANCES[engine.model.dtype.itemsize]
+        share = 1 / len(values) if background.weights is None else background.weights[:, None]
+        channels: list[Floats] = []
+        trees: list[MixedTrees] = []
         for k, margins in enumerate(values.T):
             found = find_channels(_functions(output), margins, background.weights, tolerance)
-            mine = one_output(model, k, len(found.margins))
-            rows = replace(background, model=mine, weights=found.shares / len(margins))
-            if background.weights is not None:
-                rows = replace(rows, weights=found.shares * background.weights[:, None])
             channels.append(found.margins)
-            trees.append(ChannelTrees(mine, rows, device=engine.device))
+            shares = found.shares * share
+            if isinstance(engine, TreeEngine):
+                trees.append(channel_trees(engine, k, shares))
+            else:
+                trees.append(engine.channels(k, shares))
         return cls(values, background.weights, tuple(channels), tuple(trees))
+
+    @property
+    def are_tables(self) -> bool:
+        """Whether all trees have tables, which a file can keep."""
+        return all(isinstance(trees, ChannelTrees) and trees.is_whole for trees in self.trees)
 
     def mean(self, outputs: Floats) -> Floats:
         """Return the mean (n_outputs,) of outputs of the background."""
@@ -168,6 +179,7 @@ class Margins:
         if self.weights is not None:
             arrays["margin_weights"] = self.weights
         for k, (reference, trees) in enumerate(zip(self.channels, self.trees, strict=True)):
+            assert isinstance(trees, ChannelTrees)  # of others a file keeps the background
             mine, header = trees.to_contents(False)
             arrays |= {f"channels{k}.{name}": array for name, array in mine.items()}
             arrays[f"channels{k}.margins"] = reference
@@ -175,9 +187,7 @@ class Margins:
         return arrays, {"channels": headers}
 
     @classmethod
-    def from_contents(
-        cls, arrays: dict[str, NDArray[Any]], headers: list[Any], engine: TreeEngine
-    ) -> Margins:
+    def from_contents(cls, arrays: dict[str, NDArray[Any]], headers: list[Any], engine: RawTrees) -> Margins:
         """Return what `to_contents` wrote."""
         values, weights = arrays.get("margins"), arrays.get("margin_weights")
         require(values is not None and len(headers) == engine.n_outputs, "its margins are not there")
@@ -196,10 +206,11 @@ class Margins:
             verify_array("margins", reference, "f8")
             part = ChannelTrees.from_contents(mine, header)
             fits = (part.model.n_channels,) == reference.shape and part.n_players == engine.n_players
-            fits = fits and part.model.ensemble.n_features == engine.model.ensemble.n_features
+            fits = fits and part.model.ensemble.n_features == len(engine.player)
             require(fits and np.isfinite(reference).all(), "its channels do not fit its trees")
             require(
-                part.model.ensemble.dtype == engine.model.ensemble.dtype, "its channels have another type"
+                isinstance(engine, TreeEngine) and part.model.ensemble.dtype == engine.model.ensemble.dtype,
+                "its channels have another type",
             )
             require(part.in_tables.all(), "its channels have trees without tables")
             channels.append(reference)
@@ -221,7 +232,7 @@ def _functions(output: Output) -> list[Callable[[Floats], Floats]]:
 class Rescaled(TransformedOutput):
     """Values of a function of the raw output of trees, rescaled per background row, as shap defines them."""
 
-    inner: TreeEngine
+    inner: RawTrees
     labels: Floats | None = None  # (n_rows,) of the rows that are explained, see `labelled`
     built: Memo[Margins] = field(default_factory=Memo)
 
@@ -317,7 +328,7 @@ class Rescaled(TransformedOutput):
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         self.build()
-        if any(trees.compiled is None or trees.compiled.rest is not None for trees in self.margins.trees):
+        if not self.margins.are_tables:
             arrays, header = super().to_contents(interactions)
             return arrays, header | {"exact": False}
         arrays, header = self.inner.to_contents(interactions, background)
@@ -480,7 +491,7 @@ def _for_each_row(work: Callable[[int, int], None], n_rows: int, what: str, n_jo
     for_each_block(lambda first, last: work(first + n_first, last + n_first), n_rows - n_first, 1, n_jobs)
 
 
-def make_output(engine: TreeEngine, output: Output, exact: bool) -> Engine:
+def make_output(engine: RawTrees, output: Output, exact: bool) -> Engine:
     """Return what explains this output of trees: the engine itself, where its raw output is that.
 
     Parameters
@@ -496,7 +507,7 @@ def make_output(engine: TreeEngine, output: Output, exact: bool) -> Engine:
         )
     if output.is_raw:
         return engine if output.name == engine.output.name else engine.named(output)
-    if engine.tree_background.rows is None:
+    if engine.info.is_path_dependent:
         raise InputError(
             f"output={truncated_repr(output.name)} needs a background; pass one, or use output='raw'."
         )
@@ -511,7 +522,7 @@ def make_output(engine: TreeEngine, output: Output, exact: bool) -> Engine:
     return explain_exactly(engine, output, "exact=True") if exact else Rescaled(engine, output)
 
 
-def _unknown(engine: TreeEngine, output: Output) -> UnsupportedModelError:
+def _unknown(engine: RawTrees, output: Output) -> UnsupportedModelError:
     link, name = output.link, truncated_repr(output.name)
     model = f"{truncated_text(engine.model.kind) or 'the model'} ({link.name} link)"
     if output.function is not None and not link.is_elementwise:
@@ -544,7 +555,7 @@ def explain_exactly(engine: Margin, output: Output, asked_by: str) -> Engine:
     return Sampled(engine, output, asked_by)
 
 
-def load_output(engine: TreeEngine, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Engine:
+def load_output(engine: RawTrees, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Engine:
     """Return what explains the output that `to_contents` of an engine of trees wrote."""
     name = get_typed(header, "output", str)
     require(name in OUTPUTS, "its output is unknown")

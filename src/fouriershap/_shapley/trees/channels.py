@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.compiled import CompiledTrees
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import TreeModel
+from fouriershap._shapley.trees.plan import TreePlan
 from fouriershap._trees import arithmetic
 from fouriershap._trees.codes import code_trees
 
@@ -29,17 +30,42 @@ def one_output(model: TreeModel, output: int, n_channels: int) -> TreeModel:
     return replace(model, coded=coded, n_channels=n_channels)
 
 
-class ChannelTrees(TreeEngine):
-    """Trees whose background has weights (n_background, n_channels) of any sign: each channel is an output.
-
-    A table has a column for each channel, so that all are filled in one pass and looked up together.
-    """
+class MixedTrees(Protocol):
+    """Trees against a background with several weights per row."""
 
     def mixed_values(self, rows: NDArray[Any], mix: Floats, n_jobs: int = -1) -> Floats:
         """Return the values (n_rows, n_players), summed over the background by each row's own weights.
 
         ``mix`` (n_rows, n_channels): the weights of a row are the sum of the channels, each times its entry.
         """
+
+    def plan(self, n_rows: int | None) -> TreePlan: ...
+
+    def build(self, n_jobs: int = -1) -> None: ...
+
+    def to(self, device: str) -> Self: ...
+
+
+def channel_trees(engine: TreeEngine, output: int, shares: Floats) -> ChannelTrees:
+    """Return the trees of one output, and weights ``shares`` (n_background, n_channels) of any sign and sum."""
+    model = one_output(engine.model, output, shares.shape[1])
+    background = replace(engine.tree_background, model=model, weights=shares)
+    return ChannelTrees(model, background, device=engine.device)
+
+
+class ChannelTrees(TreeEngine):
+    """Trees whose background has weights (n_background, n_channels) of any sign: each channel is an output.
+
+    A table has a column for each channel, so that all are filled in one pass and looked up together.
+    """
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all trees have tables, which are built."""
+        return self.compiled is not None and self.compiled.rest is None
+
+    def mixed_values(self, rows: NDArray[Any], mix: Floats, n_jobs: int = -1) -> Floats:
+        """Return values as `MixedTrees` says."""
         out = np.zeros((len(rows), self.n_players))
         if not len(rows):
             return out

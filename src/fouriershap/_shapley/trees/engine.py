@@ -25,14 +25,12 @@ from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.choice import WORTH_THREADS, Choice
 from fouriershap._shapley.trees.compiled import (
     CompiledTrees,
-    Layout,
-    check_capacity,
     compile_trees,
     without_tables,
 )
 from fouriershap._shapley.trees.files import trees_from_contents, trees_to_contents
 from fouriershap._shapley.trees.leaves import leaf_lookup
-from fouriershap._shapley.trees.model import Background, TreeModel, make_background
+from fouriershap._shapley.trees.model import Background, TreeModel, check_capacity, make_background
 from fouriershap._shapley.trees.pairs import TreePairs, make_pairs
 from fouriershap._shapley.trees.plan import TreePlan
 from fouriershap._shapley.trees.sets import make_sets
@@ -67,8 +65,6 @@ class TreeEngine(BaseEngine):
     expected : (n_outputs,) float64, optional
         Where it is known.
     device : {"cpu", "jax"}
-    layout : Layout, optional
-        That of the same model against another background.
     output : Output, optional
         By default `Raw`; another name for it, where the raw output is what that means.
     """
@@ -81,7 +77,6 @@ class TreeEngine(BaseEngine):
         last_pairs: LastPairs[TreePairs] | None = None,
         expected: Floats | None = None,
         device: str = "cpu",
-        layout: Layout | None = None,
         output: Output | None = None,
     ) -> None:
         self.model, self.tree_background, self.device = model, background, device
@@ -89,7 +84,6 @@ class TreeEngine(BaseEngine):
         self.policy = BuildPolicy() if policy is None else policy
         self.choice = Choice(model, background, self.policy, device)
         self._last_pairs = LastPairs() if last_pairs is None else last_pairs
-        self._layout = layout
         if expected is not None:
             self.expected = expected
         if model.strategy == "stream" and background.rows is None:
@@ -155,7 +149,7 @@ class TreeEngine(BaseEngine):
             return np.asarray(e.base + compiled.expected)
         if background.rows is None:
             return np.asarray(e.base + _path_expected(e, self.model.walk_trees.ratio))
-        return np.asarray(np.average(self.predict(background.rows), axis=0, weights=background.weights))
+        return np.asarray(np.average(self.predict(background.known_rows), axis=0, weights=background.weights))
 
     @property
     def info(self) -> EngineInfo:
@@ -182,16 +176,16 @@ class TreeEngine(BaseEngine):
         self.policy.build(lambda: self._compile(n_jobs))
 
     def _compile(self, n_jobs: int) -> CompiledTrees:
-        begin = cpu_seconds()
-        compiled = compile_trees(self.model, self.tree_background, self._layout, n_jobs)
-        if self._layout is None:
+        begin, is_first = cpu_seconds(), "layout" not in vars(self.model)
+        compiled = compile_trees(self.model, self.tree_background, n_jobs)
+        if is_first:
             self.choice.learn("build", 0, cpu_seconds() - begin)
         return compiled
 
     def _sharing(self, device: str, output: Output) -> Self:
         """Return an engine that shares everything that is built."""
         shared = (self.policy, self._last_pairs, self.__dict__.get("expected"))
-        return type(self)(self.model, self.tree_background, *shared, device, self._layout, output)
+        return type(self)(self.model, self.tree_background, *shared, device, output)
 
     def to(self, device: str) -> Self:
         if device == "jax" and self.model.strategy in ("stream", "walk"):
@@ -207,9 +201,8 @@ class TreeEngine(BaseEngine):
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> TreeEngine:
         """Return the same trees against other rows; only what depends on the background is built again."""
-        layout = self._layout if self.compiled is None else self.compiled.layout
         background = make_background(self.model, rows, weights)
-        return TreeEngine(self.model, background, device=self.device, layout=layout, output=self.output)
+        return TreeEngine(self.model, background, device=self.device, output=self.output)
 
     def plan(self, n_rows: int | None) -> TreePlan:
         return self.choice.plan(n_rows)
@@ -410,9 +403,8 @@ class TreeEngine(BaseEngine):
     def _main_effects(self) -> TreeEngine:
         """The same trees and background with the values that partial dependence is made of, in double precision."""
         model = replace(self.model, index=MAIN_EFFECT, dtype=np.dtype(np.float64))
-        layout = self._layout if self.compiled is None else self.compiled.layout
         background = replace(self.tree_background, model=model)
-        return TreeEngine(model, background, expected=self.expected, layout=layout)
+        return TreeEngine(model, background, expected=self.expected)
 
     def _pairs(self, wanted: Keys | None) -> TreePairs:
         def make() -> TreePairs:
@@ -421,8 +413,7 @@ class TreeEngine(BaseEngine):
                     "this explainer was loaded from a file without interaction tables and without the background. "
                     "Save it with explainer.save(path, interactions=True)."
                 )
-            layout = self._layout if self.compiled is None else self.compiled.layout
-            return make_pairs(self.model, self.tree_background, layout, wanted)
+            return make_pairs(self.model, self.tree_background, wanted)
 
         return self._last_pairs.get(wanted, make)
 

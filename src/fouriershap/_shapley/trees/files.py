@@ -56,7 +56,7 @@ def trees_to_contents(
     output: Output,
 ) -> tuple[Arrays, Header]:
     """Return arrays and header; with the background where some tree has no table, or ``keep_background`` is set."""
-    arrays, header = _ensemble_to_contents(model.ensemble)
+    arrays, header = ensemble_to_contents(model.ensemble)
     arrays |= {"player": model.player, "feasible": compiled.in_tables, "expected": expected}
     header |= {"precision": model.dtype.name, "memory": model.memory, "strategy": model.strategy}
     header |= {"index": model.index.name, "interventional": background.rows is not None}
@@ -79,7 +79,7 @@ def trees_to_contents(
 
 def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     """Return what `trees_to_contents` wrote: nothing is compiled, tables stay where they are."""
-    ensemble, in_tables = _ensemble_from_contents(arrays, header), arrays["feasible"]
+    ensemble, in_tables = ensemble_from_contents(arrays, header), arrays["feasible"]
     rows, weights = arrays.get("background"), arrays.get("weights")
     is_interventional = get_typed(header, "interventional", bool)
     require(rows is None or is_interventional, "it has a background that nothing is compared with")
@@ -119,12 +119,12 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     return StoredTrees(model, background, compiled, expected, pairs, named if is_own else None)
 
 
-def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
+def ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
     arrays = {f"trees.{name}": getattr(e, name) for name in ARRAY_TYPES}
     return arrays, {"n_features": e.n_features, "n_outputs": e.n_outputs, "dtype": e.dtype.name}
 
 
-def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
+def ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
     trees = {name[6:]: array for name, array in arrays.items() if name.startswith("trees.")}
     verify_tree_types(trees)
     parts: dict[str, Any] = {name: get_typed(header, name, int) for name in ("n_features", "n_outputs")}

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.errors import CapacityError
 from fouriershap._base.frozen import Frozen
 from fouriershap._base.links import UNKNOWN, Link
 from fouriershap._shapley.indices import SHAPLEY, Index
 from fouriershap._shapley.trees import stream, walk
-from fouriershap._shapley.trees.plan import BottomSubtrees, count_bottom_subtrees, feasible_trees, profile
+from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks
+from fouriershap._shapley.trees.plan import (
+    MOST_DEPTH,
+    MOST_FEATURES,
+    BottomSubtrees,
+    count_bottom_subtrees,
+    feasible_trees,
+    profile,
+)
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 
@@ -21,6 +30,21 @@ Floats = NDArray[np.float64]
 _SINGLE = (1e-25, 1e25)  # sizes of the largest leaf that float32 tables hold with all their digits
 _FEW_TREES = 8  # the errors of more average out
 _LONG_TAIL = 32.0  # times the usual size of leaves: float32 would round away the values of usual rows
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Trees that go into tables, and their blocks: the part of tables that no background changes.
+
+    Attributes
+    ----------
+    in_tables : (n_trees,) bool
+    blocks : TreeBlocks or None
+        None where no tree goes into tables.
+    """
+
+    in_tables: NDArray[np.bool_]
+    blocks: TreeBlocks | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +101,20 @@ class TreeModel(Frozen):
         return feasible_trees(self.coded, self.profile, self.memory, self.dtype.itemsize * self.n_channels)
 
     @cached_property
+    def layout(self) -> Layout:
+        """The feasible trees cut into blocks; where they exceed the budget, those that fit, smallest first."""
+        in_tables = self.feasible
+        while in_tables.any():
+            check_capacity(self, in_tables)
+            blocks = build_blocks(self.coded.select(in_tables), self.player, self.n_players, self.n_channels)
+            sizes = blocks.tree_values * self.dtype.itemsize
+            if sizes.sum() <= self.memory:
+                return Layout(in_tables, blocks)
+            in_tables = smallest(sizes, in_tables, self.memory)
+        check_capacity(self, in_tables)
+        return Layout(in_tables, None)
+
+    @cached_property
     def walk_trees(self) -> walk.WalkTrees:
         """All trees, ready to be walked."""
         return walk.prepare(self.coded, self.player, self.n_players)
@@ -98,6 +136,25 @@ class TreeModel(Frozen):
         if not in_tables.any():
             return self.walk_trees
         return walk.prepare(self.coded.select(~in_tables), self.player, self.n_players)
+
+
+def check_capacity(model: TreeModel, in_tables: NDArray[np.bool_]) -> None:
+    """Raise `CapacityError` where ``strategy="tables"`` and some tree has no table."""
+    if model.strategy == "tables" and not in_tables.all():
+        raise CapacityError(
+            f"{int((~in_tables).sum())} of {len(in_tables)} trees do not fit into tables (at most {MOST_FEATURES} "
+            f"features and {MOST_DEPTH} splits on a path, and {model.memory:,} bytes in all). Raise `memory`, or use "
+            "strategy='auto', which explains these trees without tables."
+        )
+
+
+def smallest(sizes: NDArray[np.int64], among: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Return the trees ``among`` all, smallest first, whose ``sizes`` sum to at most ``most``, (n_trees,) bool."""
+    order = np.argsort(sizes, kind="stable")
+    fits = order[np.cumsum(sizes[order]) <= most]
+    out = np.zeros_like(among)
+    out[np.flatnonzero(among)[fits]] = True
+    return out
 
 
 def tables_type(e: TreeEnsemble) -> np.dtype[Any]:
@@ -148,12 +205,24 @@ class Background(Frozen):
         (n_rows, n_channels), of any sum, for a model of several channels.
     n_rows : int or None
         Known even where ``rows`` is empty; None for path-dependent values, or where it is unknown.
+    lacks : int, optional
+        A column whose numbers count as missing.
     """
 
     model: TreeModel
     rows: NDArray[Any] | None
     weights: Floats | None
     n_rows: int | None
+    lacks: int | None = None
+
+    @property
+    def known_rows(self) -> Any:
+        """The rows, without numbers in the column that they lack."""
+        if self.rows is None or self.lacks is None:
+            return self.rows
+        known = self.rows.copy()
+        known[:, self.lacks] = np.nan
+        return known
 
     @property
     def has_channels(self) -> bool:
@@ -168,7 +237,7 @@ class Background(Frozen):
     @cached_property
     def codes(self) -> NDArray[np.int32] | None:
         """Codes of the rows, (n_features, n_rows); None for path-dependent values."""
-        return None if self.rows is None else self.model.coded.book.encode(self.rows)
+        return None if self.rows is None else self.model.coded.book.encode(self.known_rows)
 
     @property
     def bottom_subtrees(self) -> BottomSubtrees:

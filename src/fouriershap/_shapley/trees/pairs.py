@@ -13,8 +13,8 @@ from fouriershap._shapley.sets import Keys, key_pairs, n_places, pair_keys, pair
 from fouriershap._shapley.tables import Members, TableSet, lay_out
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
-from fouriershap._shapley.trees.compiled import NO_COLUMNS, Layout, lay_out_trees, smallest
-from fouriershap._shapley.trees.model import Background, TreeModel
+from fouriershap._shapley.trees.compiled import NO_COLUMNS
+from fouriershap._shapley.trees.model import Background, TreeModel, smallest
 from fouriershap._shapley.trees.plan import MOST_FEATURES_OF_PAIRS
 from fouriershap._shapley.trees.sets import PathSets, TreeSets, check_paths
 from fouriershap._trees.codes import Columns
@@ -72,27 +72,23 @@ class TreePairs:
         return self._deep.seconds(rows)
 
 
-def make_pairs(
-    model: TreeModel, background: Background, layout: Layout | None, wanted: Keys | None
-) -> TreePairs:
+def make_pairs(model: TreeModel, background: Background, wanted: Keys | None) -> TreePairs:
     """Build the pair tables of the trees that fit, and prepare the others to be walked.
 
     Parameters
     ----------
-    layout : Layout, optional
-        Layout of the value tables, where they are built.
     wanted : (n,) int64
         Keys of the pairs that are asked for; None for all that occur.
     """
     n, itemsize = model.n_players, model.dtype.itemsize
-    in_tables, blocks = _pair_blocks(model, layout)
+    in_tables, blocks = _pair_blocks(model)
     while blocks is not None:
         deep = _deep_keys(model, ~in_tables)
         keys, laid_out = _lay_out_pairs(blocks, deep, wanted, n)
         if laid_out.n_values * itemsize <= model.memory:
             some, codes = model.coded.select(in_tables), None
             if background.rows is not None:
-                codes = model.coded.book.encode_columns(background.rows, *laid_out.columns)
+                codes = model.coded.book.encode_columns(background.known_rows, *laid_out.columns)
             filled = fill_tables(laid_out, some, codes, background.weights, model.dtype, -1, model.index)
             rest = model.walk_without(in_tables)
             return TreePairs(model, background, keys, filled[0], laid_out.columns, in_tables, rest)
@@ -104,12 +100,11 @@ def make_pairs(
     return TreePairs(model, background, keys, None, NO_COLUMNS, none, model.walk_without(none))
 
 
-def _pair_blocks(model: TreeModel, layout: Layout | None) -> tuple[NDArray[np.bool_], TreeBlocks | None]:
+def _pair_blocks(model: TreeModel) -> tuple[NDArray[np.bool_], TreeBlocks | None]:
     """Return the trees whose pairs go into tables, and their blocks: those of the values, where all these trees do."""
     shallow = model.feasible & (model.profile[:, 2] <= MOST_FEATURES_OF_PAIRS)
     if (shallow == model.feasible).all() and shallow.any():
-        layout = lay_out_trees(model) if layout is None else layout
-        return layout.in_tables, layout.blocks
+        return model.layout.in_tables, model.layout.blocks
     return shallow, _blocks_of(model, shallow)
 
 
