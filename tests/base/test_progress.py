@@ -162,3 +162,37 @@ def test_work_that_is_stopped_ends_at_its_next_tick():
     shown.stop()
     with pytest.raises(InterruptedError):
         shown.tick(1.0)
+
+
+def test_first_queries_do_not_promise_an_end() -> None:
+    """How many queries follow is known once they are answered; then what is left is counted for all rows."""
+    X = np.random.default_rng(0).normal(size=(40, 9))
+    heard: list[progress.Stage] = []
+
+    def show(done: int, total: int, stage: progress.Stage) -> None:
+        heard.append(stage)
+
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: np.tanh(rows @ np.arange(9.0)), X, progress=show, random_state=0
+    )
+    explainer.shap_values(X[:3])
+    first = [stage for stage in heard if stage.name == progress.FIRST_QUERIES]
+    assert first and heard[: len(first)] == first
+    assert all(np.isnan(stage.seconds_left) for stage in first)
+    assert any(np.isfinite(stage.seconds_left) for stage in heard[len(first) :])
+
+
+def test_loops_within_a_call_of_a_black_box_have_no_lines() -> None:
+    """Its queries and fits report the progress."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    seen = []
+
+    def model(rows: np.ndarray) -> np.ndarray:
+        seen.append(progress.current_progress())
+        return rows[:, 0]
+
+    explainer = fs.BlackBoxExplainer(model, X, random_state=0)
+    explainer.expected_value  # noqa: B018
+    seen.clear()
+    explainer.shap_values(X[:3])
+    assert seen and seen == [None] * len(seen)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from fouriershap._base.checks import ProgressOption, check_progress
 
 QUERYING = "asking"  # the stage that counts queries
+FIRST_QUERIES = "first queries"  # a stage after which it is known how many follow
 SILENCE = 2.0  # seconds before anything is shown by default
 _REDRAW, _NEXT_LINE = 0.1, 10.0  # seconds between lines that are written over, and below each other
 _UNFINISHED = 0.99  # most of a stage that has not ended, whose last steps are not counted
@@ -50,7 +51,7 @@ class Progress:
     As a context manager it counts the loops of `for_each_block` in the same thread: ``with Progress(option): ...``.
     """
 
-    def __init__(self, option: ProgressOption, n_queries: int | None = None) -> None:
+    def __init__(self, option: ProgressOption, n_queries: int | None = None, stage: str = QUERYING) -> None:
         self.option = check_progress(option)
         self._function = option if callable(option) else None
         self._takes_stage = self._function is not None and _takes_stage(self._function)
@@ -58,7 +59,7 @@ class Progress:
         self._began = self._entered = self._shown = time.perf_counter()
         self._drawn = 0  # length of the line that is there
         self._n_done = 0
-        self._name = "explaining" if n_queries is None else QUERYING
+        self._name = "explaining" if n_queries is None else stage
         self._share = 0.0
         # A stage is counted by queries, by loops of about the same length, or by work.
         self._stage_queries, self._done_before = n_queries or 0, 0
@@ -157,7 +158,9 @@ class Progress:
     @property
     def stage(self) -> Stage:
         elapsed = time.perf_counter() - self._entered
-        if self._share > _LEAST_SHARE:
+        if self._name == FIRST_QUERIES:
+            left = math.nan
+        elif self._share > _LEAST_SHARE:
             left = elapsed * (1 - self._share) / self._share
         else:
             left = max(self._expected.get(self._name, math.nan) * self._pace() - elapsed, 0.0)

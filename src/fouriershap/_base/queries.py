@@ -13,7 +13,7 @@ from fouriershap._base.answers import AnsweredRows, Answers, AnswerStore, Row, R
 from fouriershap._base.checks import ProgressOption
 from fouriershap._base.errors import InputError, QueryError
 from fouriershap._base.messages import error_text, truncated_repr, truncated_text
-from fouriershap._base.progress import Progress
+from fouriershap._base.progress import QUERYING, Progress
 
 Positions = NDArray[np.int64]
 _LOOKED_UP = 4096  # rows at a time
@@ -55,9 +55,9 @@ class QueryModel:
         self._random_state = random_state if isinstance(random_state, int) else None
         return random_state
 
-    def begin(self, n_queries: int) -> None:
-        """Begin the progress of a call that expects so many queries."""
-        self.progress, self._before = Progress(self._option, n_queries), self.count
+    def begin(self, n_queries: int, stage: str = QUERYING) -> None:
+        """Begin the progress of a call whose first stage expects so many queries."""
+        self.progress, self._before = Progress(self._option, n_queries, stage), self.count
 
     def expect(self, n_more: int) -> None:
         """Expect so many more queries in this call."""

@@ -24,6 +24,7 @@ import numpy as np
 
 from fouriershap._base.errors import CostWarning, FidelityWarning, InputError
 from fouriershap._base.messages import truncated_repr
+from fouriershap._base.progress import FIRST_QUERIES, Progress
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.black_box import BlackBox, Look
 from fouriershap._blackbox.build import FIRST_BUDGET, expected_fit_seconds, fit_stand_in
@@ -114,7 +115,7 @@ class LiveEngine(BaseEngine):
     @cached_property
     def look(self) -> Look:
         """What is asked before anything else."""
-        self.box.queries.begin(self.box.background.n_rows)
+        self.box.queries.begin(self.box.background.n_rows, FIRST_QUERIES)
         with self.memory.lock, self.box.queries.attach_answers():
             return self.box.look()
 
@@ -170,7 +171,8 @@ class LiveEngine(BaseEngine):
         box, shape = self.box, (rows.n_rows, self.n_players, self.n_outputs)
         values, errors = np.full(shape, np.nan), np.full(shape, np.inf)
         box.warn_of_new_labels(rows)
-        with self.memory.lock, box.queries.attach_answers():
+        # Queries and fits report their own progress: loops inside them are no stages of this call.
+        with self.memory.lock, box.queries.attach_answers(), Progress(False):
             call = _Call(self, rows.n_rows, n_jobs)
             try:
                 for first in range(0, rows.n_rows, _BLOCK):
@@ -232,7 +234,7 @@ class _Call:
         self._n_done, self._n_unfinished, self._worst = 0, 0, 0.0
         self._announced, self._has_fitted, self._limit = False, False, ""
         self.outputs: Floats = np.zeros((0, engine.n_outputs))
-        engine.box.queries.begin(n_rows * (1 + 8 * engine.box.n_players))
+        engine.box.queries.begin(n_rows * (1 + 8 * engine.box.n_players), FIRST_QUERIES)
 
     # What is left
 
@@ -261,6 +263,10 @@ class _Call:
             CostWarning,
         )
 
+    def _expect(self, n_queries: float, block: int) -> None:
+        """Expect as many queries for each later row as for those of the block at hand."""
+        self._box.queries.expect(int(n_queries * max(self._n_rows - self._n_done, block) / max(block, 1)))
+
     def warn_if_unfinished(self) -> None:
         if self._n_unfinished:
             warn(
@@ -278,6 +284,7 @@ class _Call:
             self.outputs = self._box.ask_rows(rows)
         game = self._game(rows)
         if self._enumerates(rows.n_rows):
+            self._expect(self._all_queries(rows.n_rows), rows.n_rows)
             yield self._enumerate(rows)
         else:
             yield from self._sample(rows, game)
@@ -331,13 +338,14 @@ class _Call:
         """Sample, by the help of a representation if that is quicker, until errors are small or limits are met."""
         sampler = Sampler(game, self._limits.tolerance, self._box.seed)
         sampler.start()
-        self._box.queries.expect(int(sampler.queries_left))
+        self._expect(sampler.queries_left, rows.n_rows)
         yield self._with_noise(sampler, game)
         if len(sampler.unfinished):
             self._help(sampler, rows)
             yield self._with_noise(sampler, game)
         if self._enumerates(rows.n_rows, sampler.queries_left):
             self._announce(self._pace(sampler) * self._all_queries(rows.n_rows), rows.n_rows)
+            self._expect(self._all_queries(rows.n_rows), rows.n_rows)
             yield self._enumerate(rows)
             return
         while len(sampler.unfinished):
@@ -346,7 +354,7 @@ class _Call:
             in_time = max(self._seconds_left(), 0.0) / pace
             most = min(self._queries_left, in_time)
             self._limit = "max_seconds" if in_time < self._queries_left else "max_queries"
-            self._box.queries.expect(int(sampler.queries_left))
+            self._expect(sampler.queries_left, rows.n_rows)
             if not sampler.advance(most):
                 break
             yield self._with_noise(sampler, game)
