@@ -27,7 +27,7 @@ from fouriershap._rows.frames import densified, is_sparse, unmask
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.indices import Index
+from fouriershap._shapley.indices import INDICES, Index, semivalue
 from fouriershap._shapley.players import players_and_index
 
 Floats = NDArray[np.float64]
@@ -175,6 +175,10 @@ def make_black_box(
     given = densified(unmask(data))
     more = None if given is None else against.like(given, "data")
     share = check_weights(weights, against.n_rows)
+    if semivalue(index) not in (None, *INDICES.values()):
+        raise InputError(
+            f"index is {truncated_repr(index)}, which is not estimated for black boxes; use 'shapley' or 'banzhaf'."
+        )
     (column_player, names), explained = players_and_index(
         groups, coalitions, causal_order, index, lambda groups: check_groups(groups, against.names)
     )

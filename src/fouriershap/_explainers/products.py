@@ -85,7 +85,7 @@ def product_parts(
         Owen values and asymmetric values, as for `TreeExplainer`.
     weights : array_like, optional
         A weight per background row.
-    index : {"shapley", "banzhaf"}
+    index : {"shapley", "banzhaf", "weighted-banzhaf(p)", "beta-shapley(a, b)"}
         How coalitions are averaged; see `TreeExplainer`.
     compress_background : bool
         Whether a few products of marginals may stand for the background if a row would take more than about 50 ms;

@@ -70,7 +70,7 @@ def spectrum_parts(
     memory : float, optional
         Budget of the tables in bytes; None for a quarter of the machine's memory. Terms beyond it, and
         terms of more than 16 players, are explained by the closed form instead.
-    index : {"shapley", "banzhaf"}
+    index : {"shapley", "banzhaf", "weighted-banzhaf(p)", "beta-shapley(a, b)"}
         Which average over coalitions: see `TreeExplainer`.
     device : {"cpu", "jax"}
         "cpu" for the native kernels; "jax" reads the tables under XLA, on whatever device JAX has. The native kernels

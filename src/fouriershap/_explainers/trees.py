@@ -123,9 +123,11 @@ def tree_parts(
         mean over orders in which every player of a list comes before those of later lists.
     weights : array_like, optional
         A weight per background row.
-    index : {"shapley", "banzhaf"}
-        How coalitions are averaged: every size alike (Shapley), or every coalition alike (Banzhaf, whose values do
-        not add up to the prediction).
+    index : {"shapley", "banzhaf", "weighted-banzhaf(p)", "beta-shapley(a, b)"}
+        How coalitions are averaged: every size alike (Shapley), every coalition alike (Banzhaf), or by weights: each
+        other player joins with probability p, such as "weighted-banzhaf(0.3)", or with one that is drawn from a Beta
+        distribution, such as "beta-shapley(16, 1)", which stresses small coalitions. Only Shapley values add up to the
+        prediction.
     precision : {"single", "double"}
         Precision of the tables: float32 with float64 totals (errors of about 1e-7 of the largest value), or float64.
         Tables are float64 in any case where the largest leaf is beyond 1e25 or below 1e-25, or where there are few

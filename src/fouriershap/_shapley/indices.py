@@ -13,12 +13,13 @@ A structured index averages over fewer coalitions, those that respect groups or 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import pairwise
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.headers import require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.structure import (
     ALWAYS,
     NEVER,
@@ -113,6 +115,9 @@ INTERACTION_INDICES = {index.name: index for index in (KSII, STII, FSII, SII, BI
 
 def find_interaction_index(name: str) -> InteractionIndex:
     """Return the interaction index of this name, or raise `InputError`."""
+    found = semivalue(name)
+    if found is not None:
+        return found.interaction
     return INTERACTION_INDICES[check_choice("index", name, tuple(INTERACTION_INDICES))]
 
 
@@ -227,6 +232,104 @@ MAIN_EFFECT = Index(
 )
 
 
+_FAMILY = re.compile(r" *(weighted-banzhaf|beta-shapley) *\(([^(),]*)(?:,([^(),]*))?\) *")
+FAMILIES = ("weighted-banzhaf(p)", "beta-shapley(a, b)")
+_MOST_PARAMETER = 1000
+
+
+def semivalue(name: Any) -> Index | None:
+    """Return the index that a name such as "beta-shapley(16, 1)" describes; None where it is not of such a family."""
+    found = _FAMILY.fullmatch(name) if isinstance(name, str) else None
+    if found is None:
+        return None
+    kind, *texts = found.groups()
+    try:
+        numbers = tuple(Fraction(text.strip()) for text in texts if text is not None)
+    except (ValueError, ZeroDivisionError):
+        numbers = ()
+    if kind == "weighted-banzhaf" and len(numbers) == 1 and 0 < numbers[0] < 1:
+        return BANZHAF if numbers[0] == Fraction(1, 2) else _weighted_banzhaf(numbers[0])
+    if kind == "beta-shapley" and len(numbers) == 2 and 0 < min(numbers) <= max(numbers) <= _MOST_PARAMETER:
+        return SHAPLEY if set(numbers) == {1} else _beta_shapley(*numbers)
+    raise InputError(
+        f"index is {truncated_repr(name)}; give 'weighted-banzhaf(p)' with p between 0 and 1, or 'beta-shapley(a, b)' "
+        f"with numbers above 0, up to {_MOST_PARAMETER}."
+    )
+
+
+def _text(number: Fraction) -> str:
+    decimal = f"{float(number):.12g}"
+    return decimal if Fraction(decimal) == number else str(number)
+
+
+@lru_cache(maxsize=64)
+def _weighted_banzhaf(p: Fraction) -> Index:
+    """Return the index of coalitions that everyone else joins with probability p (Li and Yu 2023)."""
+    name, t = f"weighted-banzhaf({_text(p)})", float(p)
+    return Index(
+        name=name,
+        adds_up=False,
+        interaction=InteractionIndex(name, lambda _, size, whole: p ** (whole - size), adds_up=False),
+        n_points=lambda _: 1,
+        rule=lambda n_points: (np.full(n_points, t), np.eye(1, n_points)[0]),
+        lobatto=lambda _: (np.array([t]), np.array([1.0]), 0.0),
+        monomials=lambda most: np.outer(t ** np.arange(most + 1.0), (1 - t) ** np.arange(most + 1.0)),
+        mean_power=lambda exponent: (1 - 2 * t) ** exponent,
+    )
+
+
+@lru_cache(maxsize=64)
+def _beta_shapley(a: Fraction, b: Fraction) -> Index:
+    """Return Beta(a, b)-Shapley values (Kwon and Zou 2022): t has the density t^(b - 1) (1 - t)^(a - 1), normed.
+
+    A large ``a`` stresses small coalitions.
+    """
+    name, joins, stays = f"beta-shapley({_text(a)}, {_text(b)})", float(b), float(a)
+
+    def share(_: int, size: int, whole: int) -> Fraction:
+        factors = ((b + k) / (a + b + k) for k in range(whole - size))
+        return prod(factors, start=Fraction(1))
+
+    def rule(n_points: int) -> tuple[Floats, Floats]:
+        """Gauss and Jacobi's points: eigenvalues of the recurrence of the orthogonal polynomials."""
+        total = joins + stays
+        k = np.arange(1.0, n_points)
+        twice = 2 * k + total
+        diagonal = np.full(n_points, (joins - stays) / total)
+        diagonal[1:] = (joins - stays) * (total - 2) / ((twice - 2) * twice)
+        below = (twice - 2) ** 2 * (twice - 1)
+        ratio = k * (k + stays - 1) * (k + joins - 1) / below
+        ratio[1:] *= (k[1:] + total - 2) / (twice[1:] - 3)  # 1 at the first, where it may be 0 / 0
+        beside = 2 * np.sqrt(ratio)
+        matrix = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+        x, vectors = np.linalg.eigh(matrix)
+        return (x + 1) / 2, vectors[0] ** 2
+
+    def monomials(most: int) -> Floats:
+        k = np.arange(most)
+        out = np.ones((most + 1, most + 1))
+        out[0, 1:] = np.cumprod((stays + k) / (joins + stays + k))
+        for p in range(most):
+            out[p + 1] = out[p] * (joins + p) / (joins + stays + p + np.arange(most + 1))
+        return out
+
+    @lru_cache(maxsize=256)
+    def mean_power(exponent: int) -> float:
+        t, weights = rule(exponent // 2 + 1)
+        return float(weights @ (1 - 2 * t) ** exponent)
+
+    return Index(
+        name=name,
+        adds_up=False,
+        interaction=InteractionIndex(name, share, adds_up=False),
+        n_points=SHAPLEY.n_points,
+        rule=rule,
+        lobatto=lambda n_points: (*rule(n_points), 0.0),
+        monomials=monomials,
+        mean_power=mean_power,
+    )
+
+
 def _index_of(name: str) -> Index:
     return MAIN_EFFECT if name == MAIN_EFFECT.name else stored_index(name)
 
@@ -244,7 +347,7 @@ _FIXED = {
 
 def find_index(name: str) -> Index:
     """Return the index of this name, or raise `InputError`."""
-    return INDICES[check_choice("index", name, tuple(INDICES))]
+    return semivalue(name) or INDICES[check_choice("index", name, (*INDICES, *FAMILIES))]
 
 
 @lru_cache(maxsize=256)
@@ -254,7 +357,12 @@ def index_of_sets(index: InteractionIndex, order: int, size: int) -> Index:
     A set takes its players' factors out of a product and averages the rest, a polynomial in t: t^r stands for a game
     of r players more, of which the index knows the set's share. A rule of n points holds up to the degree n - 1.
     """
-    for known in (*INDICES.values(), MAIN_EFFECT):  # whose own rules need fewer points
+    named = semivalue(index.name)
+    for known in (
+        *INDICES.values(),
+        MAIN_EFFECT,
+        *([] if named is None else [named]),
+    ):  # whose rules need fewer points
         same = known.interaction.share
         if all(
             unanimity_share(index, order, size, size + r) == same(order, size, size + r) for r in range(_SAME)
@@ -295,6 +403,10 @@ def index_of_sets(index: InteractionIndex, order: int, size: int) -> Index:
 
 def stored_index(name: str, n_players: int | None = None) -> Index:
     """Return the index whose name a file or a pickle keeps, or raise `FileFormatError`."""
+    if _FAMILY.fullmatch(name):
+        found = semivalue(name)
+        assert found is not None
+        return found
     if not name.startswith(tuple(_SUBGAMES)):
         require(name in INDICES, "its index is not known")
         return INDICES[name]
