@@ -207,7 +207,7 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="LightGBM",
     package="lightgbm",
-    supported_trees=("models of LightGBM, also with linear trees; files .txt",),
+    supported_trees=("models of LightGBM, linear trees too; files .txt",),
     tested="4.5 to 4.7",
     trees={"LGBMModel": read_estimator, "Booster": read_booster},
     ask=_ask,
