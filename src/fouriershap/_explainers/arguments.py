@@ -28,7 +28,6 @@ _ADVICE = {
     "algorithm": "fs.Explainer chooses the explainer that fits the model: leave it out, or call its constructor",
     "linearize_link": "nothing is linearised here: leave it out",
     "approximate": "values are exact, and as quick: leave it out",
-    "output_names": "they are those of the model's classes: leave it out",
     "nsamples": "tolerance= and max_queries= say how much a black box is asked; other models are not asked",
     "feature_names": "columns of a data frame have names: give the background as one",
     "keep_index": "frame(X) keeps the index of X: leave it out",

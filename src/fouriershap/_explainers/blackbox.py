@@ -157,6 +157,7 @@ def _fit_parts(parts: Parts, rows: Any, options: dict[str, Any]) -> Parts:
             _inputs(fit),
             fit.engine,
             names,
+            parts.given_names,
             jobs,
             parts.progress,
             fitted=fit,

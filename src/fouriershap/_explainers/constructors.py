@@ -10,7 +10,7 @@ from fouriershap._explainers.arguments import call_builder
 from fouriershap._explainers.blackbox import black_box_parts
 from fouriershap._explainers.conditional import with_dependence
 from fouriershap._explainers.explainer import Explainer, explaining_unfinished_fits
-from fouriershap._explainers.parts import Parts
+from fouriershap._explainers.parts import Parts, with_output_names
 from fouriershap._explainers.products import product_parts
 from fouriershap._explainers.spectrum import spectrum_parts
 from fouriershap._explainers.trees import tree_parts
@@ -23,8 +23,9 @@ def _constructor(name: str, build: Callable[P, Parts]) -> Callable[P, Explainer]
 
     @wraps(build)
     def construct(*args: Any, **options: Any) -> Explainer:
+        names = options.pop("output_names", None)
         with explaining_unfinished_fits():
-            parts = with_dependence(partial(call_builder, build, args), options)
+            parts = with_output_names(with_dependence(partial(call_builder, build, args), options), names)
         return Explainer(parts)
 
     construct.__name__ = construct.__qualname__ = name

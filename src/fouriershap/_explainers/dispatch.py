@@ -20,7 +20,7 @@ from fouriershap._explainers.arguments import (
 )
 from fouriershap._explainers.blackbox import black_box_parts
 from fouriershap._explainers.conditional import with_dependence
-from fouriershap._explainers.parts import Parts, name_of
+from fouriershap._explainers.parts import Parts, name_of, with_output_names
 from fouriershap._explainers.products import product_parts
 from fouriershap._explainers.spectrum import spectrum_parts
 from fouriershap._explainers.trees import refuse_single_precision, tree_parts
@@ -31,7 +31,8 @@ from fouriershap._libraries.networks import open_network
 
 def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
     """Find out what a model is, and build the parts of its explainer."""
-    return with_dependence(partial(_build_parts, model, background), options)
+    names = options.pop("output_names", None)
+    return with_output_names(with_dependence(partial(_build_parts, model, background), options), names)
 
 
 def _build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:

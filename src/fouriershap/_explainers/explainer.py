@@ -47,6 +47,7 @@ from fouriershap.analysis.cohorts import cohorts
 from fouriershap.analysis.dependence import partial_dependence
 from fouriershap.analysis.drift import drift
 from fouriershap.analysis.effects import effects
+from fouriershap.analysis.explainer import output_names
 from fouriershap.analysis.importance import importance
 from fouriershap.analysis.interactions import interactions
 from fouriershap.analysis.reasons import reasons
@@ -85,6 +86,9 @@ class Explainer:
         A weight per background row.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
+    output_names : str or sequence of str, optional
+        What the outputs are called in tables, plots, reasons and reports, by default the model's classes. One name of
+        a classifier with two classes is that of the positive one: "default" makes "probability of default".
     coalitions : {"whole", "owen", "ordered"}
         "owen": the columns of a group get values of their own, which add up to the value of the group.
     causal_order : list of lists, optional
@@ -138,8 +142,10 @@ class Explainer:
         What computes: the representation of the model against the background.
     kind : {"trees", "products", "spectrum", "black box"}
     output_names : tuple of str, optional
-        Names of the outputs where the model has some, such as its classes; for a binary classifier with one output,
-        the positive class.
+        Names of the outputs: those that were given, or the model's, such as its classes; for a binary classifier with
+        one output, the positive class.
+    class_labels : tuple of str, optional
+        The model's own names of its classes, as labels of rows have them.
     fitted : BlackBoxFit or None
         The representation that `fit` fitted to a black box, with its fidelity; None for other explainers.
     checksum : str or None
@@ -164,6 +170,7 @@ class Explainer:
         groups: Any = None,
         weights: ArrayLike | None = None,
         feature_names: ArrayLike | None = None,
+        output_names: str | ArrayLike | None = None,
         coalitions: str = "whole",
         causal_order: Any = None,
         index: str = "shapley",
@@ -206,7 +213,8 @@ class Explainer:
         self.kind = parts.kind
         self.inputs: InputAdapter = parts.inputs
         self.engine: Engine = parts.engine
-        self.output_names = parts.output_names
+        self.output_names = parts.given_names or parts.output_names
+        self.class_labels = parts.output_names
         self.n_jobs = parts.n_jobs
         self.progress: ProgressOption = parts.progress
         self.fitted: BlackBoxFit | None = parts.fitted
@@ -608,9 +616,9 @@ class Explainer:
         -------
         data frame
             In the library of X (pandas with its index, polars, pyarrow); for arrays the first one that is installed.
-            Columns: ``row`` (position in X), ``output`` if there are several, ``feature``, ``value`` (text if some
-            column holds labels or a group has several columns), ``contribution`` (the SHAP value), ``error`` (its
-            standard error, where values are estimated), ``rank`` (1 for the largest absolute value).
+            Columns: ``row`` (position in X), ``output`` if there are several or they were named, ``feature``, ``value``
+            (text if some column holds labels or a group has several columns), ``contribution`` (the SHAP value),
+            ``error`` (its standard error, where values are estimated), ``rank`` (1 for the largest absolute value).
 
         Examples
         --------
@@ -625,7 +633,10 @@ class Explainer:
         rows = self.inputs.encode(X)
         _, found = self._explain(rows, None, False, 0, self.n_jobs)
         data, labels = rows.display(len(self.player_names))
-        return make_frame(found, data, labels, self.player_names, self.output_names, X, top_k)
+        outputs, n = None, self.engine.n_outputs
+        if n > 1 or self._parts.given_names is not None:
+            outputs = tuple(map(str, range(n))) if self.output_names is None else output_names(self)
+        return make_frame(found, data, labels, self.player_names, outputs, X, top_k)
 
     # Streams of rows
 
@@ -774,7 +785,9 @@ class Explainer:
             return
         arrays, header = self.engine.to_contents(interactions)
         more, inputs = self.inputs.to_contents()
-        about: dict[str, Any] = {"inputs": inputs, "output_names": self.output_names}
+        about: dict[str, Any] = {"inputs": inputs, "output_names": self.class_labels}
+        if self._parts.given_names is not None:
+            about["given_names"] = self._parts.given_names
         if self.fitted is not None:
             fitted, about["fit"] = self.fitted.to_contents()
             more |= fitted

@@ -53,13 +53,14 @@ def make_frame(
     data: NDArray[Any],
     labels: NDArray[Any] | None,
     names: tuple[str, ...],
-    output_names: tuple[str, ...] | None,
+    outputs: tuple[str, ...] | None,
     like: Any,
     top_k: int | None,
 ) -> Any:
     """Return the table of `Explainer.frame`, in the library of ``like``.
 
-    Values are (n_rows, n_players, n_outputs), ``data`` and ``labels`` (n_rows, n_players).
+    Values are (n_rows, n_players, n_outputs), ``data`` and ``labels`` (n_rows, n_players). ``outputs``: names of a
+    column of their own; None for none.
     """
     values, errors = found
     n_rows, n_players, n_outputs = values.shape
@@ -69,8 +70,7 @@ def make_frame(
     row = np.repeat(np.arange(n_rows), n_outputs * k)
     player = order.reshape(-1)
     table: dict[str, Any] = {"row": row}
-    if n_outputs > 1:
-        outputs = output_names or tuple(str(o) for o in range(n_outputs))
+    if outputs is not None:
         number = np.tile(np.repeat(np.arange(n_outputs), k), n_rows)
         table["output"] = [outputs[o] for o in number.tolist()]
     table["feature"] = [names[p] for p in player.tolist()]

@@ -79,7 +79,12 @@ def _load_parts(contents: files.Contents) -> Parts:
         import_module(f"fouriershap._explainers.{module}"), function
     )
     parts = conditional_from_contents(build(contents), contents)
-    names = get_typed(contents.header, "output_names", tuple[str, ...] | None)
-    require(names is None or len(names) == parts.engine.n_outputs, "an output has no name")
+    own, given = (
+        get_typed(contents.header, name, tuple[str, ...] | None, None)
+        for name in ("output_names", "given_names")
+    )
+    for names in (own, given):
+        require(names is None or len(names) == parts.engine.n_outputs, "an output has no name")
     model_name = get_typed(contents.header, "model_name", str, "") or None
-    return replace(parts, output_names=names, model_name=model_name, checksum=contents.checksum)
+    names = {"output_names": own, "given_names": given}
+    return replace(parts, **names, model_name=model_name, checksum=contents.checksum)

@@ -27,7 +27,7 @@ from fouriershap.analysis.explainer import (
 from fouriershap.analysis.groups import Groups
 from fouriershap.analysis.means import GroupedRows, Terms, group_rows, make_terms
 from fouriershap.analysis.moments import Floats, MeanError, Moments, check_level, interval
-from fouriershap.analysis.results import PlayerResult, group_columns, strongest_lines
+from fouriershap.analysis.results import PlayerResult, group_columns, predicted, strongest_lines
 
 _MOST_LEAVES = 4
 _SHOWN = 5
@@ -118,7 +118,9 @@ class Cohorts(PlayerResult):
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         """Draw mean SHAP values side by side, a colour for each group."""
         about = (self.groups, self.names, self.values[:, :, o], (self.low[:, :, o], self.high[:, :, o]))
-        return plotting.side_by_side(*about, top_k, "mean SHAP value of the group", ax)
+        return plotting.side_by_side(
+            *about, top_k, f"mean SHAP value of the group, {predicted(self.outputs, o)}", ax
+        )
 
 
 @check_arguments

@@ -48,6 +48,7 @@ class ExplainerLike(Protocol):
     progress: ProgressOption
     checksum: str | None
     output_names: tuple[str, ...] | None
+    class_labels: tuple[str, ...] | None  # those of the model, where the outputs have other names
     model_name: str | None  # the class of the model with its module, where it is known
     fitted: BlackBoxFit | None  # the representation of a black box
 
@@ -116,7 +117,8 @@ def output_names(explainer: ExplainerLike) -> tuple[str, ...]:
     names = explainer.output_names
     if names is None:
         return tuple(f"output {k}" for k in range(explainer.engine.n_outputs))
-    return (f"{explainer.engine.output.unit or 'output'} of {names[0]}",) if len(names) == 1 else names
+    unit = explainer.engine.output.unit or "output" * (names == explainer.class_labels)
+    return (f"{unit} of {names[0]}",) if len(names) == 1 and unit else names
 
 
 def encode_rows(explainer: ExplainerLike, X: Any, name: str = "X") -> Rows:

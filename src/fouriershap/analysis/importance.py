@@ -26,7 +26,7 @@ from fouriershap.analysis.explainer import (
 )
 from fouriershap.analysis.means import rows_per_block
 from fouriershap.analysis.moments import Floats, MeanError, Moments, check_level, interval, upper_tail
-from fouriershap.analysis.results import PlayerResult, bracket, repeat_names
+from fouriershap.analysis.results import PlayerResult, bracket, predicted, repeat_names
 
 _DRAWS = 16  # background rows that a mean is estimated from, if not all are used
 _MOST_ROUNDS = 64  # orders of players per row
@@ -121,7 +121,7 @@ class Importance(PlayerResult):
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         label = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
         title = f"importance over {self.n_rows:,} rows" + (
-            f": {self.outputs[o]}" if len(self.outputs) > 1 else ""
+            f": {name}" if (name := predicted(self.outputs, o)) != "prediction" else ""
         )
         ends = (self.low[:, o], self.high[:, o])
         return plotting.bars(self.names, self.values[:, o], top_k, title, ax, ends, is_size=True, label=label)

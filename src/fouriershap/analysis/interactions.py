@@ -28,7 +28,7 @@ from fouriershap.analysis.explainer import (
     with_other_background,
 )
 from fouriershap.analysis.moments import Floats
-from fouriershap.analysis.results import AnalysisResult, check_output, repeat_names, signed
+from fouriershap.analysis.results import AnalysisResult, check_output, predicted, repeat_names, signed
 
 _SHOWN = 10
 _JOINED = " x "
@@ -170,14 +170,15 @@ class Interactions(AnalysisResult):
         matplotlib Axes
         """
         o = check_output(output, self.outputs)
-        values = self._with_outputs()[:, :, o]
+        values, of = self._with_outputs()[:, :, o], predicted(self.outputs, o)
+        of = "" if of == "prediction" else f", {of}"
         if row is not None:
             r = self._check_row(row)
             rest = float(self.rest.reshape(len(values), -1)[r, o])
-            title = f"{self.index} of order {self.order}, row {r}; sets not listed: {signed(rest)}"
+            title = f"{self.index} of order {self.order}{of}, row {r}; sets not listed: {signed(rest)}"
             return plotting.bars(self.names, values[r], top_k, title, ax, label="value of the set")
         sizes = np.abs(values).mean(axis=0)
-        title = f"{self.index} of order {self.order}: mean |value|, {len(values):,} rows"
+        title = f"{self.index} of order {self.order}{of}: mean |value|, {len(values):,} rows"
         ax = plotting.bars(self.names, sizes, top_k, title, ax, is_size=True, label="mean |value|")
         order = np.argsort(-sizes, kind="stable")[:top_k].tolist()
         first: dict[int, Any] = {}  # a bar of each number of players, for the legend

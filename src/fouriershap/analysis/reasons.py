@@ -28,7 +28,7 @@ from fouriershap.analysis.explainer import (
 )
 from fouriershap.analysis.groups import split_column
 from fouriershap.analysis.moments import Floats
-from fouriershap.analysis.results import AnalysisResult, check_output
+from fouriershap.analysis.results import AnalysisResult, check_output, predicted
 
 DIRECTIONS = ("raised", "lowered", "both")
 Sentence = str | Callable[..., Any]
@@ -63,6 +63,8 @@ class Reasons(AnalysisResult):
     actionable : (n,) bool or None
         Whether the reason is in ``actionable``, if that was given.
     direction : str
+    output : str
+        What is explained, such as "probability of default".
     ids : tuple or None
         An id per row.
     n_rows : int
@@ -91,6 +93,7 @@ class Reasons(AnalysisResult):
     ids: tuple[Any, ...] | None = None
     like: Any = None
     error: Floats | None = None
+    output: str = "prediction"
     analysis = "reasons"
     _FACTS = ("direction", "n_rows")
     _BAR = "contribution"
@@ -151,7 +154,7 @@ class Reasons(AnalysisResult):
         matplotlib Axes
         """
         mine = self._find(row)
-        what = "both directions" if self.direction == "both" else f"what {self.direction} the output"
+        what = f"what {'changed' if self.direction == 'both' else self.direction} the {self.output}"
         title = f"row {row if self.ids is None else self.ids[row]}: {what}"
         texts = tuple(self.text[k] for k in mine)
         size = self.contribution[mine]
@@ -257,6 +260,7 @@ def reasons(
         ids=None if labels is None else tuple(labels.tolist()),
         like=X,
         error=None if spread is None else spread[row, entry],
+        output=predicted(outputs, chosen),
     )
 
 

@@ -155,4 +155,6 @@ def check_output(output: Any, outputs: tuple[str, ...]) -> int:
 
 def predicted(outputs: tuple[str, ...], o: int) -> str:
     """Return what a prediction of an output is called: its name where it is the only one and has one."""
-    return "prediction" if len(outputs) > 1 or outputs[o].startswith("output ") else outputs[o]
+    if len(outputs) > 1:
+        return f"prediction of {outputs[o]}"
+    return "prediction" if outputs[o].startswith("output ") else outputs[o]

@@ -40,7 +40,7 @@ def measure(explainer: ExplainerLike, y: Any, outputs: Floats) -> Actual:
             f"y holds classes, such as {label}, but it is unknown how the outputs of this explainer become "
             "probabilities. Explain output='probability', or leave y out."
         )
-    names, shares = explainer.output_names, np.clip(outputs, 0.0, 1.0)
+    names, shares = explainer.class_labels, np.clip(outputs, 0.0, 1.0)
     if outputs.shape[1] == 1:
         return _of_two_classes(entries, shares[:, 0], None if names is None else names[0])
     return _of_classes(entries, shares, names or tuple(map(str, range(outputs.shape[1]))))
@@ -48,7 +48,7 @@ def measure(explainer: ExplainerLike, y: Any, outputs: Floats) -> Actual:
 
 def _are_numbers(explainer: ExplainerLike, entries: NDArray[Any], outputs: Floats) -> bool:
     """Return whether labels are numbers to predict, if it is unknown whether the outputs are probabilities."""
-    if explainer.output_names is not None or entries.dtype.kind not in "iufb":
+    if explainer.class_labels is not None or entries.dtype.kind not in "iufb":
         return False
     if explainer.kind == "trees" or not _are_shares(outputs):
         return True

@@ -191,7 +191,8 @@ def _name_outputs(explainer: ExplainerLike, unit: str | None) -> list[Output]:
             if given is not None and own:
                 label = given if n == 1 else f"{given} of {of}"
             elif names is not None or own:
-                label = f"{own or 'output'} of {of}" if of else own
+                unit = own or "output" * (names == explainer.class_labels)
+                label = f"{unit} of {of}" if of and unit else of or own
             else:
                 label = of or "prediction"
             is_named = own or names is not None

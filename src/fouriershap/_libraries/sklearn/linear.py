@@ -22,12 +22,19 @@ def read_linear(model: Any) -> Reading:
     """Read a regression, one output for each target."""
     weights = require_fitted(model, "coef_")
     linear = linear_products(weights, getattr(model, "intercept_", 0.0))
-    return product_reading(f"scikit-learn {type(model).__name__}", linear, fitted_names(model))
+    name, computes_in = f"scikit-learn {type(model).__name__}", _precision(weights)
+    return product_reading(name, linear, fitted_names(model), computes_in=computes_in)
+
+
+def _precision(weights: Any) -> Any:
+    """Return the precision in which rows of single precision are predicted: that of the weights."""
+    return np.float32 if getattr(weights, "dtype", None) == np.float32 else np.float64
 
 
 def read_classifier(model: Any) -> Reading:
     """Read the decision function of a classifier: one output for two classes, one for each of several."""
-    linear = linear_products(require_fitted(model, "coef_"), model.intercept_)
+    weights = require_fitted(model, "coef_")
+    linear = linear_products(weights, model.intercept_)
     several = linear.n_outputs > 1
     names = class_names(model, linear.n_outputs)
     return product_reading(
@@ -36,6 +43,7 @@ def read_classifier(model: Any) -> Reading:
         fitted_names(model),
         names,
         _class_link(model, several),
+        computes_in=_precision(weights),
     )
 
 

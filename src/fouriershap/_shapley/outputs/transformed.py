@@ -57,6 +57,7 @@ _SAMPLED_TO = 0.01  # standard errors, as a share of the row's largest value
 _PART = 1 << 16  # hybrids at a time
 _TIMED = 3  # rows whose time is that of all
 _TRIED = 8  # background rows by which a plan is made
+_FAR_MORE = 3.0  # times the median of draws
 _LEAST = 0.1  # of the spread of the output over the background: the least that this refers to
 _RESCALED = "values of the raw output, times slopes at a few reference margins"
 
@@ -386,14 +387,14 @@ class ByDefinition(TransformedOutput):
         return explain_exactly(other, self.output, self.asked_by)
 
     @cached_property
-    def _row_seconds(self) -> float:
-        """Seconds for a row, as measured on a background row."""
+    def _seconds(self) -> tuple[float, float]:
+        """Seconds of a call, and of each row, as measured on background rows."""
         begin = cpu_seconds()
         self._game(self._rows.rows[0])
-        return cpu_seconds() - begin
+        return 0.0, cpu_seconds() - begin
 
     def plan(self, n_rows: int | None) -> Plan:
-        seconds = np.nan if n_rows is None else n_rows * self._row_seconds
+        seconds = np.nan if n_rows is None else self._seconds[0] + n_rows * self._seconds[1]
         return Plan("definition", "few players and background rows: all coalitions", seconds=seconds)
 
 
@@ -434,10 +435,15 @@ class Sampled(ByDefinition):
             )
         return Estimates(values, errors)
 
+    @cached_property
+    def _margins(self) -> Floats:
+        """Raw outputs (n_background, n_raw) of the background."""
+        return self.inner.raw.predict(self._rows.rows)
+
     def _task(self, rows: NDArray[Any], n_jobs: int) -> Task:
         function, background, raw = self.output.function, self._rows, self.inner.raw
         assert function is not None  # `make_output` has checked it
-        margins = raw.predict(background.rows, n_jobs)
+        margins = self._margins
         others = function(margins)
         mean = np.average(others, axis=0, weights=background.weights)
         spread = np.sqrt(np.average((others - mean) ** 2, axis=0, weights=background.weights))
@@ -455,13 +461,16 @@ class Sampled(ByDefinition):
         )
 
     @cached_property
-    def _row_seconds(self) -> float:
-        """Seconds for a row: those of a draw, as measured, times the draws that some background rows need."""
+    def _seconds(self) -> tuple[float, float]:
+        """Seconds of a call, and of each row: those of a draw, as measured, times the draws that it needs."""
         rows = self._rows.rows[np.random.default_rng(0).permutation(len(self._rows))[:_TRIED]]
+        start = cpu_seconds()
         task, is_known = self._task(rows, 1), self.inner.raw.quality.is_exact
         begin = cpu_seconds()
         draws = [count_draws(task, r, is_known, np.random.default_rng(r)) for r in range(len(rows))]
-        return (cpu_seconds() - begin) * sum(draws) / (FIRST_DRAWS * len(rows) ** 2)
+        each = (cpu_seconds() - begin) / (FIRST_DRAWS * len(rows))
+        usual = np.minimum(draws, _FAR_MORE * np.median(draws))  # the first draws of some rows mislead
+        return begin - start, each * float(usual.mean())
 
     def interactions(
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
@@ -473,8 +482,10 @@ class Sampled(ByDefinition):
         )
 
     def plan(self, n_rows: int | None) -> Plan:
+        plan, of_raw = super().plan(n_rows), self.inner.raw.plan(n_rows).seconds
         return replace(
-            super().plan(n_rows),
+            plan,
+            seconds=plan.seconds + (0.0 if np.isnan(of_raw) else of_raw),
             strategy="sampled",
             reason=f"too many coalitions: standard errors below {_SAMPLED_TO:.0%} of the largest value",
         )
