@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -33,7 +34,7 @@ from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile
 from fouriershap._shapley.spectrum.direct import add_differences, add_direct
 from fouriershap._shapley.spectrum.interactions import SpectrumPairs, make_spectrum_pairs, make_spectrum_sets
 from fouriershap._shapley.spectrum.lookups import bit_lookup
-from fouriershap._shapley.spectrum.plan import Plan, plan_terms
+from fouriershap._shapley.spectrum.plan import Plan, compiled_seconds, plan_terms
 from fouriershap._shapley.spectrum.terms import Terms, make_terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.verify import verify_numbers, verify_tables, verify_terms, verify_weights
@@ -149,8 +150,11 @@ class SpectrumEngine(BaseEngine):
         return replace(self, reader=reader)
 
     def plan(self, n_rows: int | None) -> Plan:
-        del n_rows  # tables are built already
-        return self.made_by
+        if n_rows is None:
+            return self.made_by
+        weighted = self.weights is not None
+        seconds = compiled_seconds(n_rows, self.tables.n_tables, self.rest, self.n_background, weighted)
+        return replace(self.made_by, seconds=seconds)
 
     @property
     def info(self) -> EngineInfo:
@@ -203,7 +207,7 @@ class SpectrumEngine(BaseEngine):
         n_background = get_size(header, "n_background")
         known = not len(background) or n_background in (None, len(background))
         require(known, "its background does not have the stated number of rows")
-        plan = get_typed(header, "plan", Plan)
+        plan = replace(get_typed(header, "plan", Plan), seconds=math.nan)  # which is of a number of rows
         counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
         require(counts, "its plan does not match its terms")
         index = stored_index(get_typed(header, "index", str), terms.n_players)
