@@ -327,34 +327,38 @@ class ConditionalEngine(WrappingEngine):
     def _pairs(self) -> PairedCoalitions:
         return pair_coalitions(self.n_players, _MOST_PAIRS, np.random.default_rng([self.settings.seed, 2]))
 
-    def _new_pairs(self, new: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
-        """Return pairs with the draws of each: a single one where the spread of a sampled size shows what it misses."""
-        count = np.bincount(self._pairs.sizes, minlength=len(self._pairs.totals))
-        is_whole = (count == self._pairs.totals)[self._pairs.sizes[new]]
-        parts = ((_LEAST_DRAWS, new[is_whole]), (1, new[~is_whole]))
-        return [(n_draws, part) for n_draws, part in parts if len(part)]
-
     def _sample(self, game: ConditionalGame, rows: Floats, predictions: Floats) -> tuple[Floats, Floats, int]:
-        """Return the same as `_enumerate`, from more and more pairs."""
-        shape = (len(rows), self.n_players, self.n_outputs)
+        """Return the same as `_enumerate`, from more and more pairs, and draws where a size has no more pairs."""
+        pairs, shape = self._pairs, (len(rows), self.n_players, self.n_outputs)
         values, errors, left = np.empty(shape), np.empty(shape), np.arange(len(rows))
-        differences = noise = np.zeros((len(self._pairs.sizes), len(rows), self.n_outputs))
-        noise, known = noise.copy(), np.zeros(len(self._pairs.sizes), dtype=bool)
+        closed, drawn, noise = np.zeros((3, len(pairs.sizes), len(rows), self.n_outputs))
+        n_drawn, key = np.zeros(len(pairs.sizes), dtype=np.int64), 0
         budget = max(_FIRST_PAIRS, 4 * self.n_players)
         while True:
-            chosen = self._pairs.first(budget)
-            for n_draws, new in self._new_pairs(chosen[~known[chosen]]):
+            chosen = pairs.first(budget)
+            missing = pairs.draws(chosen, budget, _LEAST_DRAWS) - n_drawn[chosen]
+            if self.is_closed:
+                missing = 1 - np.minimum(n_drawn[chosen], 1)
+            for n_new, is_first in sorted(
+                set(zip(missing.tolist(), (n_drawn[chosen] == 0).tolist(), strict=True))
+            ):
+                some = chosen[(missing == n_new) & ((n_drawn[chosen] == 0) == is_first)]
+                if n_new <= 0:
+                    continue
                 inside, outside = (
-                    game.means(rows[left], masks, n_draws, 4 * budget + 2 * n_draws + k)
-                    for k, masks in enumerate((self._pairs.masks[new], ~self._pairs.masks[new]))
+                    game.means(rows[left], masks, n_new, key + k, with_closed=is_first)
+                    for k, masks in enumerate((pairs.masks[some], ~pairs.masks[some]))
                 )
-                place = np.ix_(new, left)
-                differences[place] = inside.values - outside.values
-                noise[place] = inside.variances + outside.variances
-                known[new] = True
-            found, spread = self._pairs.solve(
-                chosen, differences[chosen][:, left], noise[chosen][:, left], predictions[left] - self.mean
-            )
+                key += 2
+                place, share = np.ix_(some, left), n_new / (n_drawn[some[0]] + n_new)
+                closed[place] += inside.closed - outside.closed
+                drawn[place] += share * (inside.drawn - outside.drawn - drawn[place])
+                noise[place] = share * (
+                    inside.variances + outside.variances
+                )  # of these draws, for all of them
+            n_drawn[chosen] += np.maximum(missing, 0)
+            differences, spread_of = (closed + drawn)[chosen][:, left], noise[chosen][:, left]
+            found, spread = pairs.solve(chosen, differences, spread_of, predictions[left] - self.mean)
             values[left] = found
             errors[left] = np.sqrt(spread**2 + self.mean_variance / self.n_players**2)
             left = left[self._is_open(found, errors[left])]

@@ -43,6 +43,22 @@ class PairedCoalitions:
         chosen = [np.flatnonzero(self.sizes == s)[:n] for s, n in enumerate(wanted.tolist())]
         return np.concatenate(chosen)
 
+    def draws(self, chosen: NDArray[np.int64], budget: int, least: int) -> NDArray[np.int64]:
+        """Return draws of pairs for a budget: one, as the spread among sampled pairs shows its noise.
+
+        Pairs of a size that is taken whole share its part of the budget; at least so many draws show their noise.
+        """
+        share = _class_weights(self.n_players) / _class_weights(self.n_players).sum()
+        counts = [
+            np.bincount(sizes, minlength=len(self.totals)) for sizes in (self.sizes, self.sizes[chosen])
+        ]
+        will_be, is_whole = (count == self.totals for count in counts)
+        shared = least * (
+            share * budget / np.maximum(self.totals, 1) // least
+        )  # even: what is added has a spread
+        wanted = np.where(is_whole, np.maximum(shared, least), np.where(will_be, least, 1))
+        return np.asarray(wanted[self.sizes[chosen]].astype(np.int64))
+
     def solve(
         self, chosen: NDArray[np.int64], differences: Floats, noise: Floats, total: Floats
     ) -> tuple[Floats, Floats]:
