@@ -65,6 +65,7 @@ STEPS = (
     Step("dependence.py"),
     Step("conditional.py"),
     Step("catboost_ctr.py"),
+    Step("linear_trees.py"),
     Step("new_forms.py"),
     Step("sparse_wht.py"),
     Step("jax_versions.py"),

@@ -175,6 +175,17 @@ def _add_up(model: LinearModel, background: BackgroundRows, missing: NDArray[np.
     return SumEngine(tuple(parts))
 
 
+def _values(whole: SumEngine, rows: NDArray[Any], n_jobs: int) -> Floats:
+    """Return the values of a sum that `_add_up` made; where tables pay for the constants, they do for the slopes."""
+    first, *slopes = whole.parts
+    values = first.shap_values(rows, n_jobs)
+    for part in slopes:
+        if isinstance(first, TreeEngine) and first.compiled is not None:
+            part.build(n_jobs)
+        values += part.shap_values(rows, n_jobs)
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class LinearTreeEngine(WrappingEngine):
     """Exact SHAP values of trees with linear leaves against a background (see `Engine`).
@@ -278,9 +289,9 @@ class LinearTreeEngine(WrappingEngine):
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         more = self.misses_more(rows)
         out = np.empty((len(rows), self.n_players, self.n_outputs))
-        out[~more] = self.inner.shap_values(rows[~more], n_jobs)
+        out[~more] = _values(self.inner, rows[~more], n_jobs)
         if more.any():
-            out[more] = self.complete.shap_values(rows[more], n_jobs)
+            out[more] = _values(self.complete, rows[more], n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows)
         return out
