@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LinearRegression
 
 import fouriershap as fs
@@ -223,3 +228,27 @@ def test_frames_pictures_and_errors() -> None:
         fs.TreeExplainer(boosted()).importance(X, y)
     with pytest.raises(fs.InputError, match="batch 1 lacks labels"):
         explainer.importance([(frame, y), frame])
+
+
+def test_classes_by_their_names() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    for names in (["minor", "severe"], ["a", "b", "c"]):
+        which = np.digitize(X[:, 0], [0] if len(names) == 2 else [-0.5, 0.5])
+        model = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(X, np.array(names)[which])
+        explainer = fs.TreeExplainer(model, X)
+        by_name = explainer.importance(X, np.array(names)[which])
+        np.testing.assert_array_equal(by_name.values, explainer.importance(X, which).values)
+        with pytest.raises(fs.InputError, match="y holds the label 'other'; the model knows"):
+            explainer.importance(X, ["other", "odd", *["a"] * 118])
+
+
+def test_the_log_of_a_prediction_is_not_compared_with_labels() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = rng.poisson(np.exp(X[:, 0]))
+    model = HistGradientBoostingRegressor(loss="poisson", max_iter=4).fit(X, y)
+    with pytest.raises(fs.InputError, match="log of the prediction, which is not on the scale of y"):
+        fs.TreeExplainer(model, X).importance(X, y)
+    assert fs.TreeExplainer(model, X).importance(X, y, loss="squared_error").names
+    assert fs.TreeExplainer(model, X, output="response").importance(X, y).values[0, 0] > 0

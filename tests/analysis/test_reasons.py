@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 from fouriershap.analysis.reasons import rank_reasons
@@ -176,3 +177,10 @@ def test_outputs_and_errors() -> None:
     ):
         with pytest.raises(fs.InputError, match=words):
             call()
+
+
+def test_truth_values_read_as_such() -> None:
+    X = pd.DataFrame({"garage": [True, False] * 20, "age": np.arange(40)})
+    model = DecisionTreeRegressor(random_state=0).fit(X, 3.0 * X["garage"] + X["age"] / 40)
+    found = fs.TreeExplainer(model, X).reasons(X[:2], direction="both").frame()
+    assert set(found["text"][found["reason"] == "garage"]) == {"garage = True", "garage = False"}

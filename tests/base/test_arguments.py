@@ -115,6 +115,8 @@ WRONG_CALLS = {
         lambda e: e.frame(X, top_n=2),
         "argument 'top_n'. Did you mean top_k?",
     ),
+    "shap's, of a method": (lambda e: e.shap_values(X, nsamples=100), "here, tolerance=, max_queries= and"),
+    "of a method without any": (lambda e: e.importance(X).frame(output=0), "It takes no arguments."),
     "unknown, of a method": (lambda e: e.shap_values(X, fast=True), "'fast'. Known: X, y, check_additivity"),
     "misspelt, of a function": (lambda e: fs.load(pth="a.fshap"), "Did you mean path?"),
     "misspelt, of an analysis": (lambda e: e.importance(X).plot(topk=3), "Did you mean top_k?"),

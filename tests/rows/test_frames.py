@@ -91,8 +91,8 @@ def test_names_are_checked(named):
     model, X = named
     explainer = fs.TreeExplainer(model, X, strategy="tables")
     for wrong, message in (
-        (X[["a", "b", "e"]], r"3 columns.*4 features.*Missing: \['c d'\]"),
-        (X.assign(z=1.0), r"5 columns.*Not known to the model: \['z'\]"),
+        (X[["a", "b", "e"]], r"3 columns.*4 features.*Missing: 'c d'"),
+        (X.assign(z=1.0), r"5 columns.*Not known to the model: 'z'"),
         (X.rename(columns={"b": "z"}), "column 'z' where the model has the feature 'b'"),
         (pd.concat([X[["a", "a"]], X[["b", "e"]]], axis=1), "two columns of one name"),
     ):

@@ -13,6 +13,20 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.messages import error_text
 
 _SPECIAL = ("__init__", "__call__")
+_QUERIES = "tolerance=, max_queries= and max_seconds= of the explainer say how much a black box is asked"
+# Arguments of shap's methods, and what to do instead.
+_OF_SHAP = {
+    "nsamples": _QUERIES,
+    "max_evals": _QUERIES,
+    "npermutations": _QUERIES,
+    "l1_reg": "every feature gets its value: leave it out",
+    "approximate": "values are exact, and as quick: leave it out",
+    "tree_limit": "give it to the explainer: fs.Explainer(model, background, tree_limit=...)",
+    "silent": "give progress=False to the explainer",
+    "ranked_outputs": "all outputs are explained: leave it out",
+    "plot_size": "give the axes that you want: ax=",
+    "max_display": "it is called top_k here",
+}
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -20,7 +34,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """Return a sentence with the known name that is close to a misspelt one, or with all of them."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(names)}."
+    if close:
+        return f" Did you mean {close[0]}?"
+    if name in _OF_SHAP:
+        return f" It is an argument of shap; here, {_OF_SHAP[name]}."
+    return f" Known: {', '.join(names)}." if names else " It takes no arguments."
 
 
 def check_arguments(called: C) -> C:

@@ -149,7 +149,7 @@ def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
     if extra:
         raise InputError(
             f"the batch has {_list(extra)}, which the model does not know: drop columns that are not features, or "
-            "name them as ids."
+            "name them in ids= where there is one."
         )
     return [columns[name] for name in known]
 

@@ -200,9 +200,8 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
         if known is not None:
             lacking = [n for n in known if n not in columns]
             extra = [n for n in columns if n not in known]
-            detail = (
-                f" Missing: [{truncated_list(lacking)}]. Not known to the model: [{truncated_list(extra)}]."
-            )
+            detail = f" Missing: {truncated_list(lacking)}." * bool(lacking)
+            detail += f" Not known to the model: {truncated_list(extra)}." * bool(extra)
         raise InputError(
             f"{name} has {len(columns)} columns, but the model has {n_features} features.{detail}"
         )

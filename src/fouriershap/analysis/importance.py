@@ -152,7 +152,7 @@ def importance(
         Labels: importance is then the loss that a player saves (SAGE). The model itself is not called.
     loss : {"squared_error", "log_loss"}, optional
         Loss to use with ``y``; by default "log_loss" if outputs are log odds, else "squared_error". Labels of
-        "log_loss" are the numbers of the classes.
+        "log_loss" are the classes or their numbers.
     link : {"identity", "logit"}, optional
         Whether outputs are probabilities or margins, if the explainer does not know it.
     weights : array_like, optional
@@ -256,6 +256,13 @@ def _find_loss(explainer: ExplainerLike, loss: Any, link: Any) -> losses.Loss:
     """Return the loss with the meaning of the outputs."""
     known = explainer.engine.output.probability_link
     if loss is None:
+        shown = explainer.engine.output.display_link
+        if shown is not None and not shown.gives_probability and link is None:
+            raise InputError(
+                f"y was given, but what is explained is the {explainer.engine.output.unit or 'raw output'}, which is "
+                "not on the scale of y. Explain what the model predicts: fs.Explainer(model, background, "
+                "output='response'). loss='squared_error' compares y as it is."
+            )
         loss = losses.LogLoss.name if (link or known) == "logit" else losses.SquaredError.name
     check_choice("loss", loss, losses.LOSSES)
     if link is not None:
@@ -267,7 +274,7 @@ def _find_loss(explainer: ExplainerLike, loss: Any, link: Any) -> losses.Loss:
             "loss='log_loss' takes probabilities, and it is unknown whether this explainer's outputs are some. Give "
             "link='identity' if they are, link='logit' if they are margins (log odds)."
         )
-    return losses.LogLoss(is_margin=known == "logit")
+    return losses.LogLoss(is_margin=known == "logit", classes=explainer.output_names)
 
 
 class _Reservoir:

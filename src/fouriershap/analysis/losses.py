@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.parallel import enter
+from fouriershap._rows.text import text_of
 from fouriershap._shapley.coalitions import values_of_game
 from fouriershap._shapley.indices import SHAPLEY
 from fouriershap.analysis.moments import Floats
@@ -89,6 +91,7 @@ class LogLoss(Loss):
     """The cross entropy of probabilities or, with ``is_margin``, of log odds and logits."""
 
     is_margin: bool
+    classes: tuple[str, ...] | None = None  # names of the outputs; of two classes that of the positive one
     name = "log_loss"
 
     def __call__(self, outputs: Floats, y: Floats) -> Floats:
@@ -106,12 +109,27 @@ class LogLoss(Loss):
 
     def read_labels(self, y: ArrayLike, n_rows: int, n_outputs: int) -> Floats:
         """Return 0 and 1 for one output, else one column of them per class."""
-        labels, classes = _check_labels(y, n_rows, 1), max(n_outputs, 2)
+        labels, classes = _check_labels(self._numbers(y), n_rows, 1), max(n_outputs, 2)
         if not np.isin(labels, np.arange(classes)).all():
             raise InputError(
                 f"y holds labels other than 0 to {classes - 1}; loss='log_loss' takes the numbers of the classes."
             )
         return labels if n_outputs == 1 else np.eye(n_outputs)[labels[:, 0].astype(np.int64)]
+
+    def _numbers(self, y: ArrayLike) -> ArrayLike:
+        """Return the numbers of the classes that the labels name; other labels as they are."""
+        entries, names = np.asarray(y), self.classes
+        if names is None or entries.dtype.kind not in "OUST" or entries.ndim != 1:
+            return y
+        texts = [text_of(entry) for entry in entries.tolist()]
+        if len(names) == 1 and len({*texts, *names}) <= 2:
+            return np.array([text == names[0] for text in texts], dtype=np.float64)
+        unknown = [text for text in texts if text not in names]
+        if unknown:
+            raise InputError(
+                f"y holds the label {truncated_repr(unknown[0])}; the model knows {truncated_list(names)}."
+            )
+        return np.array([names.index(text) for text in texts], dtype=np.float64)
 
     def sampling_bias(self, found: Floats, means: Floats, y: Floats) -> Floats:
         """Return the first order of the bias, from two halves of the draws."""

@@ -395,7 +395,7 @@ def _show_values(
 
     def text(r: int, j: int) -> str:
         cell = cells[r, j]
-        return text_of(float(cell)) if isinstance(cell, np.number | bool | np.bool_) else text_of(cell)
+        return text_of(float(cell)) if isinstance(cell, np.number) else text_of(cell)
 
     found = []
     for r, e in zip(row.tolist(), entry.tolist(), strict=True):
