@@ -138,10 +138,10 @@ void path_dependent_sets(const WalkTrees& trees, const WalkPaths& paths, const W
     walk.explain({rows.codes, first, std::min(first + walk.block(), rows.last)});
 }
 
-// The codes of a row, those of `head` 2 f + 1 with the missing value below all others.
+// By the codes of a row, those of head 2 f + 1 with the missing value below all others; anything at a leaf.
 inline bool goes_left(const WalkTrees& trees, const Node& node, const int32_t* codes) {
   const int32_t code = codes[node.head];
-  if (node.test < 0) [[unlikely]] {  // a set knows the missing value by its own code, the last
+  if (node.test < 0 && !node.leaf()) [[unlikely]] {  // a set knows the missing value by its code, the last
     const int32_t known = code < 0 ? trees.n_codes[node.feature()] - 1 : code;
     return trees.set_bits[-1 - node.test][known >> 6] >> (known & 63) & 1;
   }
