@@ -66,6 +66,7 @@ STEPS = (
     Step("conditional.py"),
     Step("catboost_ctr.py"),
     Step("linear_trees.py"),
+    Step("wave_orders.py"),
     Step("new_forms.py"),
     Step("sparse_wht.py"),
     Step("jax_versions.py"),
