@@ -11,7 +11,7 @@ import numpy as np
 _FEW = 10  # lines that are shown; more of them are folded
 _MOST = 200
 _RAISES, _LOWERS = "rgba(204, 43, 99, .8)", "rgba(23, 105, 181, .8)"
-_CELL = "text-align: left; padding: .15em .8em; max-width: 32em; overflow-wrap: anywhere"
+_CELL = "text-align: left; padding: .15em .8em; max-width: 32em; overflow-wrap: break-word"
 
 
 def facts_table(title: str, facts: Mapping[str, str]) -> str:
