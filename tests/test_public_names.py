@@ -1,5 +1,7 @@
 """The public names, pinned: adding one is a decision, losing one breaks somebody."""
 
+import pytest
+
 import fouriershap
 
 NAMES = """
@@ -29,3 +31,10 @@ def test_the_list_is_sorted() -> None:
 
 def test_dir_shows_public_names_only() -> None:
     assert set(dir(fouriershap)) == {*fouriershap.__all__, "__version__"}
+
+
+def test_explainers_of_shap_are_told_what_to_use() -> None:
+    with pytest.raises(
+        AttributeError, match=r"'KernelExplainer': fs\.Explainer\(model, background\) explains any"
+    ):
+        fouriershap.KernelExplainer  # noqa: B018

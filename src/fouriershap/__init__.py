@@ -121,7 +121,8 @@ __all__ = sorted([*_HOMES, *(name for name in globals() if name.endswith(("Error
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = ": fs.Explainer(model, background) explains any model" if name.endswith("Explainer") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     home = _HOMES[name]
     found = import_module(f"{__name__}.{home or name}")
     value = globals()[name] = getattr(found, name) if home else found

@@ -252,3 +252,11 @@ def test_the_log_of_a_prediction_is_not_compared_with_labels() -> None:
         fs.TreeExplainer(model, X).importance(X, y)
     assert fs.TreeExplainer(model, X).importance(X, y, loss="squared_error").names
     assert fs.TreeExplainer(model, X, output="response").importance(X, y).values[0, 0] > 0
+
+
+def test_classes_of_a_forest_are_compared_by_the_log_loss() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    explainer = fs.TreeExplainer(RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y), X)
+    assert explainer.importance(X, y).loss == "log_loss"
+    assert explainer.importance(X, np.eye(3)[y]).loss == "squared_error"

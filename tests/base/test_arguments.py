@@ -115,6 +115,10 @@ WRONG_CALLS = {
         lambda e: e.frame(X, top_n=2),
         "argument 'top_n'. Did you mean top_k?",
     ),
+    "an output's number": (
+        lambda e: fs.Explainer(LinearRegression().fit(X, X), X, output=1),
+        "take it from the values, explainer.shap_values(X)[..., 1]",
+    ),
     "shap's, of a method": (lambda e: e.shap_values(X, nsamples=100), "here, tolerance=, max_queries= and"),
     "of a method without any": (lambda e: e.importance(X).frame(output=0), "It takes no arguments."),
     "unknown, of a method": (lambda e: e.shap_values(X, fast=True), "'fast'. Known: X, y, check_additivity"),
@@ -178,7 +182,7 @@ def test_labels_of_classes_for_a_squared_error() -> None:
     model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, X[:, 0] > 0)
     explainer = fs.TreeExplainer(model, X)
     with pytest.raises(fs.InputError, match=r"loss='squared_error' compares .* 2 outputs.*loss='log_loss'"):
-        explainer.importance(X, X[:, 0] > 0)
+        explainer.importance(X, X[:, 0] > 0, loss="squared_error")
 
 
 def test_interaction_matrices_beyond_memory() -> None:

@@ -15,6 +15,7 @@ from fouriershap._base.checks import (
     check_progress,
     check_weights,
     copy_if_shared,
+    is_integer,
 )
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
@@ -123,6 +124,11 @@ def product_parts(
     True
     """
     check_device(device)
+    if is_integer(output):
+        raise InputError(
+            f"output is {output}, but only trees select an output by its number: take it from the values, "
+            f"explainer.shap_values(X)[..., {output}]."
+        )
     check_choice("output", output, tuple(name for name in OUTPUTS if name not in LOSSES))
     check = check_bool("check", check)
     compress_background = check_bool("compress_background", compress_background)

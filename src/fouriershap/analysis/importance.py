@@ -151,8 +151,8 @@ def importance(
     y : array_like, optional
         Labels: importance is then the loss that a player saves (SAGE). The model itself is not called.
     loss : {"squared_error", "log_loss"}, optional
-        Loss to use with ``y``; by default "log_loss" if outputs are log odds, else "squared_error". Labels of
-        "log_loss" are the classes or their numbers.
+        Loss to use with ``y``; by default "log_loss" of log odds and of several probabilities, else
+        "squared_error". Labels of "log_loss" are the classes or their numbers.
     link : {"identity", "logit"}, optional
         Whether outputs are probabilities or margins, if the explainer does not know it.
     weights : array_like, optional
@@ -180,7 +180,7 @@ def importance(
     step = rows_per_block(engine.n_players, engine.n_outputs)
     for number, (batch, labels, row_weights) in enumerate(_batches(X, y, weights)):
         if labels is not None and number == 0:
-            accumulator = LossAccumulator(explainer, _find_loss(explainer, loss, link), budget, rng)
+            accumulator = LossAccumulator(explainer, _find_loss(explainer, loss, link, labels), budget, rng)
         if (labels is None) != (accumulator is None):
             has = "lacks" if accumulator else "has"
             raise InputError(f"batch {number} {has} labels, unlike the batches before it.")
@@ -252,7 +252,7 @@ def _is_matrix(X: Any) -> bool:
     )
 
 
-def _find_loss(explainer: ExplainerLike, loss: Any, link: Any) -> losses.Loss:
+def _find_loss(explainer: ExplainerLike, loss: Any, link: Any, y: Any) -> losses.Loss:
     """Return the loss with the meaning of the outputs."""
     known = explainer.engine.output.probability_link
     if loss is None:
@@ -263,7 +263,10 @@ def _find_loss(explainer: ExplainerLike, loss: Any, link: Any) -> losses.Loss:
                 "not on the scale of y. Explain what the model predicts: fs.Explainer(model, background, "
                 "output='response'). loss='squared_error' compares y as it is."
             )
-        loss = losses.LogLoss.name if (link or known) == "logit" else losses.SquaredError.name
+        # One class per row of several probabilities; squared errors would need a number for each.
+        of_classes = known == "identity" and explainer.engine.n_outputs > 1 and np.ndim(y) == 1
+        is_log = (link or known) == "logit" or of_classes
+        loss = losses.LogLoss.name if is_log else losses.SquaredError.name
     check_choice("loss", loss, losses.LOSSES)
     if link is not None:
         known = check_choice("link", link, losses.LINKS)
