@@ -151,6 +151,21 @@ def test_groups_move_together_and_their_columns_not_alone() -> None:
     with pytest.raises(fs.InputError, match="belongs to the group 'colour'"):
         explainer.partial_dependence("red")
     assert len(explainer.partial_dependence()) == 1  # the columns that are alone
+    single = fs.TreeExplainer(
+        model, rows, feature_names=names, groups={"area": ["size"], "colour": names[1:]}
+    )
+    with pytest.raises(fs.InputError, match="pair of different ones"):
+        single.partial_dependence(("size", "area"))
+    whole = fs.TreeExplainer(model, rows, groups=["all"] * 4)
+    assert [curve.name for curve in whole.partial_dependence().curves] == ["all"]
+
+
+def test_features_may_be_the_columns_of_a_frame() -> None:
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    explainer = fs.Explainer(LinearRegression().fit(frame, X[:, 0]), frame)
+    for features in (frame.columns, pd.Series(["a", "b"]), np.array(["a", "b"])):
+        assert [curve.name for curve in explainer.partial_dependence(features).curves] == ["a", "b"]
+    assert explainer.partial_dependence(np.array([["a", "b"]])).curves[0].name == "a x b"
 
 
 def test_black_boxes_are_fitted_first() -> None:
@@ -199,6 +214,7 @@ def test_plots() -> None:
         ({"features": 0, "grid": []}, "give a list of values"),
         ({"features": 0, "grid": ["high"]}, "give numbers"),
         ({"features": 0, "grid": 3.0}, "give a list of values"),
+        ({"features": 0, "grid": np.array(3.0)}, "give a list of values"),
         ({"features": 0, "grid_resolution": 1}, "grid_resolution"),
         ({"features": 0, "percentiles": (0.9, 0.1)}, "percentiles"),
     ],

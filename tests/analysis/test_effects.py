@@ -80,6 +80,19 @@ def test_constant_predictions_have_no_shares() -> None:
     X = np.zeros((5, 2))
     found = fs.Explainer(LinearRegression().fit(X, np.ones(5)), X).effects(X)
     assert np.isnan(found.shares).all()
+    rows = np.random.default_rng(0).normal(size=(200, 4))
+    found = fs.Explainer(LinearRegression().fit(rows, np.full(200, 0.1)), rows).effects(rows)
+    assert found.variance == 0
+    assert np.isnan(found.shares).all()
+
+
+def test_outputs_may_be_far_from_zero() -> None:
+    X = np.random.default_rng(4).normal(size=(200, 3))
+    y = X[:, 0] + 0.5 * X[:, 1]
+    near = fs.Explainer(LinearRegression().fit(X, y), X).effects(X, weights=np.arange(200.0))
+    far = fs.Explainer(LinearRegression().fit(X, y + 1e9), X).effects(X, weights=np.arange(200.0))
+    for part in ("shares", "main", "variance"):
+        np.testing.assert_allclose(getattr(far, part), getattr(near, part), rtol=1e-4, atol=1e-6)
 
 
 def test_values_of_something_else_are_refused() -> None:

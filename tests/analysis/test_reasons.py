@@ -168,6 +168,8 @@ def test_outputs_and_errors() -> None:
         (lambda: one.reasons(X, text="{value:.1f}"), "are texts"),
         (lambda: one.reasons(X, text={"debt": {"raised": "x"}}), "keys are 'raises' and 'lowers'"),
         (lambda: one.reasons(X, text={"debt": {}}), "keys are 'raises' and 'lowers'"),
+        (lambda: one.reasons(X, text="{value:{other}}"), "with the field '{other}'"),
+        (lambda: one.reasons(X, text="{value:{}}"), "with the field '{}'"),
         (lambda: one.reasons(X, groups={"a": ["debt"], "b": ["debt"]}), "'debt' twice"),
         (lambda: one.reasons(X, groups=["debt"]), "groups has 1 entries"),
         (lambda: one.reasons(X, actionable=["dept"]), "actionable names 'dept'"),

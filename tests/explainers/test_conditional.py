@@ -221,6 +221,40 @@ def test_trees_on_masked_rows_are_explained_exactly(tmp_path: Path) -> None:
     assert isinstance(loaded, fs.Explainer)
     np.testing.assert_allclose(loaded.shap_values(rows[:5]), found[:5], atol=1e-5)
     assert loaded.quality.dependence == DependenceReport("data")
+    # What is learned is neither exact nor has errors that are known.
+    assert not loaded.quality.is_exact
+    assert "unknown errors" in loaded._repr_html_()
+    with pytest.raises(InputError, match="dependence='data', have no errors"):
+        loaded.shap_values(rows[:5], errors=True)
+
+
+@pytest.mark.parametrize("dependence", ["auto", "gaussian", "copula", "mixture", "data"])
+def test_rows_of_the_background_count_by_their_weights(dependence: str) -> None:
+    """Rows without weight might as well be absent."""
+    X = correlated(300, 3)
+    options = {"dependence": dependence, **CONDITIONAL}
+    model = LinearRegression().fit(X, quadratic(X))
+    with_others = np.concatenate([X + 5, X])
+    weights = np.repeat([0.0, 2.0], 300)
+    found = fs.Explainer(model, with_others, weights=weights, **options)
+    want = fs.Explainer(model, X, **options)
+    np.testing.assert_allclose(found.shap_values(X[:5]), want.shap_values(X[:5]), atol=1e-6)
+    np.testing.assert_allclose(found.expected_value, want.expected_value, atol=1e-6)
+
+
+@pytest.mark.parametrize("dependence", ["auto", "gaussian", "mixture"])
+def test_numbers_whose_squares_overflow(dependence: str) -> None:
+    X = correlated(100, 3)
+    near, far = (
+        fs.Explainer(
+            LinearRegression().fit(X * unit, X @ [1.0, 2.0, 3.0]),
+            X * unit,
+            dependence=dependence,
+            **CONDITIONAL,
+        ).shap_values(X[:3] * unit)
+        for unit in (1.0, 1e150)
+    )
+    np.testing.assert_allclose(far, near, rtol=1e-6)
 
 
 def test_rows_do_not_depend_on_each_other() -> None:

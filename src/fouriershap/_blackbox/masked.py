@@ -106,7 +106,7 @@ class MaskedEngine(WrappingEngine):
         return "conditional values have no look-ups"
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
-        return fit_masked(self.inner.with_background(rows, weights), rows, self.player, self.seed)
+        return fit_masked(self.inner.with_background(rows, weights), rows, weights, self.player, self.seed)
 
     def to(self, device: str) -> Engine:
         if device == "cpu":
@@ -147,11 +147,15 @@ class MaskedEngine(WrappingEngine):
         return cls(inner, trees, absent, player, get_typed(header, "seed", int))
 
 
-def fit_masked(inner: Engine, rows: NDArray[Any], player: NDArray[np.int32], seed: int) -> MaskedEngine:
+def fit_masked(
+    inner: Engine, rows: NDArray[Any], weights: Floats | None, player: NDArray[np.int32], seed: int
+) -> MaskedEngine:
     """Fit trees to the outputs of rows of codes with unknown features."""
     rng = np.random.default_rng(seed)
-    if len(rows) > _MOST_ROWS:
-        rows = rows[rng.permutation(len(rows))[:_MOST_ROWS]]
+    chosen = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+    if len(chosen) > _MOST_ROWS:
+        chosen = chosen[rng.permutation(len(chosen))[:_MOST_ROWS]]
+    rows, weights = rows[chosen], None if weights is None else weights[chosen]
     outputs, codes = inner.predict(rows), np.asarray(rows, dtype=np.float64)
     gone = np.isnan(codes)
     low, high = (np.where(gone, fill, codes) for fill in (np.inf, -np.inf))
@@ -164,22 +168,25 @@ def fit_masked(inner: Engine, rows: NDArray[Any], player: NDArray[np.int32], see
     sizes = rng.integers(0, n_players + 1, (len(row), 1))
     inside = rng.random((len(row), n_players)).argsort(axis=1) < sizes
     masked = np.where(inside[:, player], known[row], np.nan)
+    share = np.ones(len(row)) if weights is None else weights[row] / weights.mean()
     n_judged = len(rows) // _HELD_OUT * n_masks
     trees = []
     for y in outputs[row].T:
         length = _MOST_TREES // 4
         if n_judged:
-            model = _boost(masked[n_judged:], y[n_judged:], _MOST_TREES, seed)
+            model = _boost(masked[n_judged:], y[n_judged:], share[n_judged:], _MOST_TREES, seed)
             with one_thread():
                 stages = model.staged_predict(masked[:n_judged])
-                length = 1 + int(np.argmin([((stage - y[:n_judged]) ** 2).sum() for stage in stages]))
-        surrogate = TreeSurrogate(read_hist_gradient_boosting(_boost(masked, y, length, seed)).trees, player)
+                losses = [share[:n_judged] @ (stage - y[:n_judged]) ** 2 for stage in stages]
+            length = 1 + int(np.argmin(losses))
+        fitted = read_hist_gradient_boosting(_boost(masked, y, share, length, seed))
+        surrogate = TreeSurrogate(fitted.trees, player)
         trees.append(surrogate.compile(np.full((1, codes.shape[1]), np.nan), None, inner.index))
     return MaskedEngine(inner, tuple(trees), absent, player, seed)
 
 
-def _boost(rows: Floats, y: Floats, length: int, seed: int) -> Any:
+def _boost(rows: Floats, y: Floats, weights: Floats, length: int, seed: int) -> Any:
     ensemble = import_optional("sklearn.ensemble", "dependence='data'", "[blackbox]")
     options: dict[str, Any] = {"max_iter": length, "early_stopping": False, "random_state": seed}
     with one_thread():
-        return ensemble.HistGradientBoostingRegressor(**_OPTIONS, **options).fit(rows, y)
+        return ensemble.HistGradientBoostingRegressor(**_OPTIONS, **options).fit(rows, y, weights)

@@ -103,7 +103,10 @@ def _moments(numbers: Floats, weights: Floats) -> tuple[Floats, Floats]:
     share = weights[:, None] * known
     total = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
     center = (share * np.where(known, numbers, 0.0)).sum(axis=0) / total
-    scale = np.sqrt((share * np.where(known, numbers - center, 0.0) ** 2).sum(axis=0) / total)
+    moved = np.where(known, numbers - center, 0.0)
+    largest = np.abs(moved).max(axis=0, initial=0.0)  # whose square may overflow
+    unit = np.where(largest > 0, largest, 1.0)
+    scale = unit * np.sqrt((share * (moved / unit) ** 2).sum(axis=0) / total)
     scale[~(scale > 1e-12 * np.abs(center))] = 1.0  # a constant
     return center, scale
 

@@ -120,7 +120,7 @@ def _conditioned(
             "numbers."
         )
     if dependence == DATA:
-        masked = fit_masked(parts.engine, rows, parts.inputs.code_players, seed)
+        masked = fit_masked(parts.engine, rows, weights, parts.inputs.code_players, seed)
         return replace(parts, engine=masked, fit=None)
     player = tuple(parts.inputs.code_players.tolist())
     chain = None if causes is None else _chain(parts, *causes)

@@ -499,8 +499,8 @@ class Explainer:
         assert values is not None
         if check_bool("errors", errors) and spread is None:
             raise InputError(
-                "errors is True, but values of a fitted representation have no errors of their own: `fidelity` tells "
-                "how good they are."
+                "errors is True, but values of a fitted representation, or of dependence='data', have no errors of "
+                "their own. `fidelity` tells how good a representation is."
             )
         first = values[0] if is_one else values
         if not errors:
@@ -805,7 +805,7 @@ def _quality_text(quality: Quality) -> str:
         )
     if quality.is_exact:
         return "exact for the raw output, rescaled" if quality.is_rescaled else "exact"
-    return "fitted: see .fidelity"
+    return "fitted: see .fidelity" if quality.dependence is None else "learned from rows, with unknown errors"
 
 
 @cache

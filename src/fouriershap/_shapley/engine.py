@@ -72,6 +72,11 @@ class DependenceReport:
     losses: dict[str, float] = field(default_factory=dict)
     independent: float | None = None
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether conditional means are learned from rows, with errors that are unknown."""
+        return self.name == "data"
+
 
 class Quality:
     """How close values are to the SHAP values of what is explained.
@@ -120,7 +125,8 @@ class Quality:
     @property
     def is_exact(self) -> bool:
         """Whether nothing is approximated."""
-        return self.background_error == 0 == self.tolerance and self._fidelity is None
+        is_learned = self.dependence is not None and self.dependence.is_learned
+        return self.background_error == 0 == self.tolerance and self._fidelity is None and not is_learned
 
 
 @dataclass(frozen=True, eq=False)

@@ -310,13 +310,18 @@ def _wanted(features: Any, explainer: ExplainerLike, rows: Rows) -> list[tuple[i
     """Return the features of each curve, see `_feature`."""
     if features is None:
         features = [j for j in range(len(rows.names)) if (rows.player == rows.player[j]).sum() == 1]
-    if isinstance(features, str | tuple) or not isinstance(features, Sequence | np.ndarray):
+        features = features or list(explainer.player_names)
+    if hasattr(features, "tolist"):  # an array, or the columns of a data frame
+        features = features.tolist()
+    if isinstance(features, str | tuple) or not isinstance(features, Sequence):
         features = [features]
     found = []
     for entry in features:
         is_pair = not isinstance(entry, str) and isinstance(entry, Sequence | np.ndarray)
         one = tuple(_feature(each, explainer, rows) for each in (entry if is_pair else [entry]))
-        if len(one) not in (1, 2) or len(set(one)) < len(one):
+        n = len(rows.names)
+        players = {int(rows.player[f]) if f < n else f - n for f in one}
+        if len(one) not in (1, 2) or len(players) < len(one):
             raise InputError(
                 f"features holds {truncated_repr(entry)}; give one feature, or a pair of different ones, by name or "
                 "position."
@@ -346,7 +351,8 @@ def _grids(
     for f, values in given.items():
         if f not in used:
             raise InputError(f"grid has values of {truncated_repr(names[f])}, which is not among features.")
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+        is_list = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
+        if not is_list or getattr(values, "ndim", 1) == 0 or not len(values):
             raise InputError(
                 f"grid of {truncated_repr(names[f])} is {truncated_repr(values)}; give a list of values."
             )

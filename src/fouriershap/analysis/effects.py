@@ -30,6 +30,7 @@ from fouriershap.analysis.results import PlayerResult, repeat_names
 
 _SHOWN = 15
 _NO_SHARE = 1e-12  # rounding
+_ROUNDING = 1e-14  # of an output
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,15 +168,19 @@ def effects(
     sets: list[tuple[int, ...]] = [*((i,) for i in players), *map(tuple, met.tolist())]
     with Progress(explainer.progress):
         outputs = engine.predict(codes, explainer.n_jobs)
-        deviation = (outputs - share @ outputs) * share[:, None]
-        variance = (deviation * outputs).sum(axis=0)
+        outputs = outputs - engine.expected  # which may be far from 0
+        centered = outputs - share @ outputs
+        deviation = centered * share[:, None]
+        variance = (deviation * centered).sum(axis=0)
+        # What is left of a constant output is rounding.
+        variance[variance <= (_ROUNDING * np.abs(engine.expected)) ** 2] = 0.0
         values, means = np.zeros((n, engine.n_outputs)), np.zeros((len(sets), engine.n_outputs))
         step = rows_per_block(len(sets) + n, engine.n_outputs)
         for first in range(0, len(codes), step):
             part = slice(first, first + step)
             values += _covariance(shap_values(explainer, codes[part]), deviation[part])
             found = engine.partial_means(codes[part], sets, explainer.n_jobs)
-            means += _covariance(found, deviation[part])
+            means += _covariance(found - engine.expected, deviation[part])
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = np.where(variance > 0, 1 / variance, np.nan)
     main, both = means[:n], means[n:]

@@ -337,7 +337,9 @@ def _read_wording(name: str, given: Any, direction: str) -> Wording | None:
 
 
 def _fields(sentence: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
+    """Return the names of fields; a format that has fields itself counts as one."""
+    found = [(name, form) for _, name, form, _ in Formatter().parse(sentence) if name is not None]
+    return {name for name, _ in found} | {form for _, form in found if form and "{" in form}
 
 
 def _check_sentence(sentence: Any) -> Sentence:

@@ -45,6 +45,8 @@ class DependenceChoice:
         self, rows: Floats, weights: Floats | None, predict: Predict
     ) -> tuple[Mixture, DependenceReport]:
         """Return the dependence, and how the candidates compare."""
+        if weights is not None:  # rows without weight take no part
+            rows, weights = rows[weights > 0], weights[weights > 0]
         labels = np.array(self.is_label, dtype=bool)
         report = DependenceReport(self.name)
         if self.name == AUTO:
@@ -83,7 +85,8 @@ class DependenceChoice:
         missed = (outputs - independent.mean(axis=2)) ** 2 - independent.var(axis=2, ddof=1) / len(drawn)
         losses = {name: float(found.mean()) for name, found in of_rows.items()}
         best = min(losses, key=losses.__getitem__)
-        chosen = next(name for name in self.models if _is_close(of_rows[name] - of_rows[best]))
+        near = (name for name in self.models if _is_close(of_rows[name] - of_rows[best]))
+        chosen = next(near, MODELS[0])  # no losses compare where outputs overflow
         return DependenceReport(chosen, losses, float(missed.sum(axis=2).mean()))
 
 
