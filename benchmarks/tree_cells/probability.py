@@ -27,6 +27,9 @@ NAMES = {
     "gamma": "HistGradientBoostingRegressor, Gamma",
     "memory": "LightGBM, 200 trees, 31 leaves",
     "exact": "LightGBM, 200 trees, 31 leaves, 20 features",
+    "classes-3": "LightGBM, 100 trees for each of 3 classes, 20 features",
+    "classes-5": "LightGBM, 100 trees for each of 5 classes, 20 features",
+    "classes-10": "LightGBM, 100 trees for each of 10 classes, 20 features",
 }
 RAW = "raw output"
 PAIRWISE = 2e-6  # of the largest value: how far values may be from those of every pair
@@ -34,8 +37,8 @@ PAIRWISE = 2e-6  # of the largest value: how far values may be from those of eve
 
 def run(name: str, quick: bool) -> Outcome:
     """Every cell compares some rows with the definition first."""
-    if name == "exact":
-        return _exact(100 // (10 if quick else 1), 15_000)
+    if name == "exact" or name.startswith("classes"):
+        return _exact(name, 100 // (10 if quick else 1), 15_000)
     model, output = _model(name), "response" if name in ("poisson", "gamma") else "probability"
     outcome = Outcome()
     rows, background = models.rows(40), models.background(200)
@@ -64,12 +67,21 @@ def _race(name: str, model: Any, output: str, n_rows: int, n_background: int) ->
         return lambda: fs.TreeExplainer(model, background, output=what, n_jobs=1).shap_values(X)
 
     contenders = {OURS: Contender(explain(output)), RAW: Contender(explain("raw"), values=None)}
-    if n_rows * n_background <= 100_000 and name == "hist":
+    peer = ""
+    if n_rows * n_background <= 100_000 and name in ("hist", "poisson", "gamma"):
         import shap
 
+        # shap knows no exponentials: of responses it can explain the logarithm, pair by pair as probabilities.
+        peer = "shap" if name == "hist" else "shap, raw output"
         masker = shap.maskers.Independent(background, max_samples=n_background)
-        given = {"feature_perturbation": "interventional", "model_output": output}
-        contenders["shap"] = Contender(lambda: shap.TreeExplainer(model, masker, **given).shap_values(X))
+        given = {
+            "feature_perturbation": "interventional",
+            "model_output": output if name == "hist" else "raw",
+        }
+        contenders[peer] = Contender(
+            lambda: shap.TreeExplainer(model, masker, **given).shap_values(X, check_additivity=False),
+            **({} if name == "hist" else {"values": None}),
+        )
     cell = race((GROUP, NAMES[name], f"{n_rows:,} x {n_background:,}, {output}"), contenders, rounds=3)
     outcome, label = Outcome([cell]), f"{NAMES[name]}: {cell.cell}"
     if name == "many":
@@ -78,10 +90,9 @@ def _race(name: str, model: Any, output: str, n_rows: int, n_background: int) ->
         outcome.targets.append(cell.target(f"{label}, as a multiple of raw", RAW, 40.0, at_least=False))
     elif n_rows > 10_000:
         outcome.targets.append(Target(f"{label}, CPU time", cell.cpu[OURS], 10.0, at_least=False, unit="s"))
-    elif "shap" in cell.cpu:
-        outcome.targets.append(
-            cell.target(f"{label}, against shap", "shap", 20.0 if n_background < 1000 else 100.0)
-        )
+    elif peer:
+        least = 20.0 if n_background < 1000 else 100.0
+        outcome.targets.append(cell.target(f"{label}, against {peer}", peer, least))
     return outcome
 
 
@@ -103,23 +114,27 @@ def _one_row(model: Any, n_background: int) -> Outcome:
     return Outcome([cell], [target])
 
 
-def _exact(n_rows: int, n_background: int) -> Outcome:
+def _exact(name: str, n_rows: int, n_background: int) -> Outcome:
     """The probability itself, sampled until every standard error is below 1 % of its row's largest value."""
     from lightgbm import LGBMClassifier
 
     X, target = regression(models.TRAINING_ROWS, random_state=0)
-    model = LGBMClassifier(n_estimators=200, num_leaves=31, n_jobs=models.N_JOBS, verbose=-1)
-    model.fit(X[:, :20], target > np.median(target))
+    n_classes = 2 if name == "exact" else int(name.split("-")[1])
+    labels = np.searchsorted(np.quantile(target, np.arange(1, n_classes) / n_classes), target)
+    n_trees = 200 if n_classes == 2 else 100
+    model = LGBMClassifier(n_estimators=n_trees, num_leaves=31, n_jobs=models.N_JOBS, verbose=-1)
+    model.fit(X[:, :20], labels)
     explainer = fs.TreeExplainer(
         model, models.background(n_background)[:, :20], output="probability", exact=True
     )
     rows = models.rows(n_rows)[:, :20]
     wall, cpu = time.perf_counter(), time.process_time()
     values, errors = explainer.shap_values(rows, errors=True)
-    cell = Cell(GROUP, NAMES["exact"], f"{n_rows:,} x {n_background:,}, exact=True")
+    cell = Cell(GROUP, NAMES[name], f"{n_rows:,} x {n_background:,}, exact=True")
     cell.wall, cell.cpu = {OURS: time.perf_counter() - wall}, {OURS: time.process_time() - cpu}
     cell.runs = {OURS: 1}
-    worst = float((errors.max(axis=1) / np.abs(values).max(axis=1)).max())
+    each = tuple(range(1, values.ndim))  # of a row: players, and classes
+    worst = float((errors.max(axis=each) / np.abs(values).max(axis=each)).max())
     gap = float(np.abs(values.sum(axis=1) + explainer.expected_value - explainer.predict(rows)).max())
     label = f"{cell.model}: {cell.cell}"
     found = [

@@ -390,3 +390,13 @@ def test_the_plan_counts_the_draws_of_sampled_values(n_classes: int, monkeypatch
     explainer.shap_values(X[100:140])
     assert sum(drawn) / 2 < planned < 2 * sum(drawn)
     assert np.isnan(explainer.plan().seconds)
+
+
+def test_explainers_say_how_exact_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X, _ = model_of("LGBMClassifier")
+    assert "probability (rescaled)" in repr(fs.Explainer(model, X[:9], output="probability"))
+    given = {"output": "probability", "exact": True}
+    assert "probability (exact)" in repr(fs.Explainer(model, X[:9], **given))
+    monkeypatch.setattr(transformed, "_MOST_PLAYERS", 2)
+    assert "probability (± 1%)" in repr(fs.Explainer(model, X[:9], **given))
+    assert "probability" not in repr(fs.Explainer(model, X[:9]))

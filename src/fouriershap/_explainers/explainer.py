@@ -224,7 +224,8 @@ class Explainer:
     def __repr__(self) -> str:
         info = self.info
         facts = [self.kind if not self.model_name else f"{self.kind} of {self.model_name}"]
-        facts += [] if self.engine.output.is_raw else [self.engine.output.name]
+        if not self.engine.output.is_raw:
+            facts.append(f"{self.engine.output.name} ({_precision_text(self.engine.quality)})")
         facts += [info.which_values] if info.which_values else []
         facts += [] if self.fitted is None else [repr(self.fitted)]
         background = "path-dependent" if info.is_path_dependent else "background in tables"
@@ -794,6 +795,14 @@ class Explainer:
         if self.model_name is not None:
             about["model_name"] = self.model_name
         files.write(path, f"explainer of {self.kind}", arrays | more, {"engine": header} | about)
+
+
+def _precision_text(quality: Quality) -> str:
+    if quality.tolerance:
+        return f"± {quality.tolerance:.0%}"
+    if not quality.is_exact:
+        return "approximate"
+    return "rescaled" if quality.is_rescaled else "exact"
 
 
 def _quality_text(quality: Quality) -> str:
