@@ -224,7 +224,7 @@ def interactions(
     index : {"k-SII", "STII", "FSII", "SII", "BII", "FBII", "Moebius"}
         n-Shapley values, Shapley-Taylor, faithful Shapley, the plain Shapley interaction index, Banzhaf's, faithful
         Banzhaf, or Moebius coefficients; the first three add up to the prediction (see ``docs/interactions.md`` for
-        which to choose).
+        which to choose). Also "weighted-banzhaf(p)" and "beta-shapley(a, b)", see `TreeExplainer`.
     top_k : int, optional
         Only the strongest sets, by mean absolute value over the rows. If the values of all sets do not fit into memory,
         rows are processed in blocks, twice. None for all sets that interact.
