@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -220,6 +221,10 @@ def test_the_docstring_names_the_options_that_there_are() -> None:
 
     builders = (trees.tree_parts, products.product_parts, blackbox.black_box_parts, spectrum.spectrum_parts)
     taken = {name for build in builders for name in list(parameters_of(build))[2:]}
-    named = re.search(r"\*\*options\n(.*?)\n\n    Attributes", fs.Explainer.__doc__ or "", re.S)
+    named = re.search(r"Parameters\n    -+\n(.*?)\n\n    Attributes", fs.Explainer.__doc__ or "", re.S)
     assert named is not None
-    assert taken <= set(re.findall(r"``(\w+)``", named[1]))
+    described = {
+        name for line in re.findall(r"^    (\w.*)$", named[1], re.M) for name in re.findall(r"\w+", line)
+    }
+    assert taken <= described
+    assert taken <= set(inspect.signature(fs.Explainer).parameters)
