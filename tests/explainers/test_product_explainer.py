@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -159,6 +160,12 @@ def test_a_compressed_background_says_what_it_misses(monkeypatch):
     want, got = exact.shap_values(X[200:212]), quick.shap_values(X[200:212])
     assert ((got - want) ** 2).sum() < 10 * quick.plan().error * (want**2).sum()
     np.testing.assert_allclose(got.sum(axis=1), want.sum(axis=1), atol=1e-6)
+    with pytest.warns(fs.FidelityWarning, match=r"% of the interactions of 91 pairs") as caught:
+        approximate = quick.shap_interaction_values(X[:2])
+    share = float(re.search(r"miss ([\d.]+)%", str(caught[0].message))[1]) / 100
+    pairs = ~np.eye(14, dtype=bool)
+    true, found = (np.asarray(each)[:, pairs] for each in (exact.shap_interaction_values(X[:2]), approximate))
+    np.testing.assert_allclose(np.sqrt(((found - true) ** 2).sum() / (true**2).sum()), share, rtol=0.05)
     forced = fs.ProductExplainer(model, X[:80], output="probability", compress_background=False)
     np.testing.assert_allclose(forced.shap_values(X[200:212]), want, atol=1e-12)
     monkeypatch.setattr("fouriershap._explainers.parts._LARGE_ERROR", 1e-12)

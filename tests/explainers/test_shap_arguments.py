@@ -117,12 +117,12 @@ def test_words_for_the_output_and_the_seed():
 def test_signatures_name_every_option():
     options = inspect.signature(fs.Explainer).parameters
     assert list(options)[:2] == ["model", "background"]
-    documented = fs.Explainer.__doc__
+    documented = inspect.getdoc(fs.Explainer)
     for name, (_, _, kind) in CASES.items():
         parameters = inspect.signature(kind).parameters
         for option in list(parameters.values())[2:]:
             assert options[option.name].default in (None, option.default), option.name
-            assert re.search(rf"^    [*\w, ]*\b{option.name}\b[\w, ]*( :|$)", documented, re.M), option.name
+            assert re.search(rf"^[*\w, ]*\b{option.name}\b[\w, ]*( :|$)", documented, re.M), option.name
         assert "background" in parameters and "options" not in parameters, name
         assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in list(parameters.values())[2:])
         assert kind.__name__.endswith("Explainer") and "Parameters" in kind.__doc__

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.errors import CapacityError, FidelityWarning, InputError
 from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.links import LINKS
 from fouriershap._base.messages import truncated_repr
+from fouriershap._base.warn import warn
 from fouriershap._shapley.engine import (
     BackgroundRows,
     BaseEngine,
@@ -58,6 +59,8 @@ from fouriershap._waves.waves import Waves
 MOST_PAIRS = 32  # rows of a background that is not compressed
 MOST_WORK = 1 << 23  # multiplications for a row that few background rows may take, about a millisecond
 MOST_BYTES = 2 << 30  # of what an exact strategy holds
+_TRIED_ROWS, _TRIED_PAIRS = 2, 100  # in which a compressed background is compared with all of it
+_QUIET = 0.01  # what it may miss without a warning
 _STRATEGIES: dict[str, Any] = {each.name: each for each in (Additive, Pairs, Subsets, Mixture)}
 _REASONS = {
     "additive": "no player's part depends on another's",
@@ -213,6 +216,8 @@ class ProductEngine(ModelEngine):
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> InteractionEngine:
         n_players = self.n_players
+        if isinstance(self.strategy, Mixture) and order > 1 and self.background is not None:
+            self._warn_of_missed_pairs(self.background, index_of_sets(index, order, 2))
         most = 1 if isinstance(self.strategy, Additive) else order
         if wanted is None:
             check_count(n_players, most)
@@ -223,6 +228,32 @@ class ProductEngine(ModelEngine):
             for size, first, last in zip(range(min_order, order + 1), start, start[1:], strict=False)
         ]
         return sum_interactions(parts)
+
+    def _warn_of_missed_pairs(self, background: BackgroundRows, index: Index) -> None:
+        """Warn of what the products that stand for the background miss of some pairs: they were chosen for players."""
+        weighted, n_terms = (
+            weighted_rows(background.rows, background.weights),
+            self.model.coefficients.shape[2],
+        )
+        if 16 * len(weighted) * self.n_players * n_terms > MOST_BYTES:
+            missed = "more of interactions than of SHAP values"
+        else:
+            pairs = np.stack(np.triu_indices(self.n_players, 1), axis=1)
+            some = np.random.default_rng(0).permutation(len(pairs))[:_TRIED_PAIRS]
+            rows, every = weighted.rows[:_TRIED_ROWS], compile_pairs(self.model, weighted, self.index)
+            found, true = (
+                strategy.interactions(self.model, rows, index, pairs[some], self.kernel)
+                for strategy in (self.strategy, every)
+            )
+            share = float(np.sqrt(((found - true) ** 2).sum() / max((true**2).sum(), 1e-300)))
+            if share < _QUIET:
+                return
+            missed = f"{share:.1%} of the interactions of {len(some)} pairs"
+        warn(
+            f"products of marginals stand for the background, which miss {missed}. compress_background=False takes all "
+            "rows, and more time.",
+            FidelityWarning,
+        )
 
     def partial_means(self, rows: NDArray[Any], sets: PlayerSets, n_jobs: int = -1) -> Floats:
         del n_jobs  # matrix products
