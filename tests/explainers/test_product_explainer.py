@@ -262,7 +262,7 @@ def test_one_column_one_row_and_a_constant_column():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda X: X.drop(columns="c1"), "has 3 columns, but the model has 4 features. Missing: \\['c1'\\]"),
+        (lambda X: X.drop(columns="c1"), "has 3 columns, but the model has 4 features. Missing: 'c1'"),
         (lambda X: X.rename(columns={"c2": "d"}), "a column 'd' where the model has the feature 'c2'"),
         (lambda X: X.assign(c3="a"), "a column 'c3' of type String"),
         (lambda X: X.assign(c3=pd.Categorical(["a"] * len(X))), "categorical column 'c3'"),
@@ -450,7 +450,7 @@ def test_results_of_statsmodels_that_are_no_linear_models():
             fs.ProductExplainer(results, frame)
     with_constant = sm.OLS(y, sm.add_constant(frame[["a", "b"]])).fit()
     with pytest.raises(
-        fs.InputError, match=r"has 2 columns, but the model has 3 features. Missing: \['const'\]"
+        fs.InputError, match=r"has 2 columns, but the model has 3 features. Missing: 'const'"
     ):
         fs.Explainer(with_constant, frame[["a", "b"]])
     explainer = fs.Explainer(with_constant, sm.add_constant(frame[["a", "b"]]))

@@ -253,7 +253,7 @@ def test_wrong_columns_are_named():
     pipeline = fitted(PREPARATIONS["one-hot"])
     explainer = fs.Explainer(pipeline, PEOPLE)
     for wrong, message in (
-        (PEOPLE[["age", "city", "job"]], r"X has 3 columns.*Missing: \['income'\]"),
+        (PEOPLE[["age", "city", "job"]], r"X has 3 columns.*Missing: 'income'"),
         (PEOPLE.assign(id=1), r"Not known to the model: 'id'"),
         (PEOPLE.assign(income="much"), "X does not go through the pipeline"),
         (np.zeros((2, 4)), "X does not go through the pipeline"),

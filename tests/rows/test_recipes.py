@@ -182,7 +182,7 @@ def test_frames_of_other_libraries_and_labels_of_pandas() -> None:
 def test_what_does_not_go_through_is_told() -> None:
     recipe, _ = recipe_of(prepared(), PEOPLE)
     for rows, message in (
-        (PEOPLE.drop(columns="age"), r"X has 6 columns.*Missing: \['age'\]"),
+        (PEOPLE.drop(columns="age"), r"X has 6 columns.*Missing: 'age'"),
         (PEOPLE.assign(age="old"), "X does not go through the pipeline: 'old' is text"),
         (PEOPLE.assign(income=np.inf), "infinite"),
         (np.zeros((2, 3)), "X has 3 columns"),
