@@ -449,9 +449,7 @@ def test_results_of_statsmodels_that_are_no_linear_models():
         with pytest.raises(fs.UnsupportedModelError, match=f"{message}.*results.predict"):
             fs.ProductExplainer(results, frame)
     with_constant = sm.OLS(y, sm.add_constant(frame[["a", "b"]])).fit()
-    with pytest.raises(
-        fs.InputError, match=r"has 2 columns, but the model has 3 features. Missing: 'const'"
-    ):
+    with pytest.raises(fs.InputError, match=r"has 2 columns, but the model has 3 features. Missing: 'const'"):
         fs.Explainer(with_constant, frame[["a", "b"]])
     explainer = fs.Explainer(with_constant, sm.add_constant(frame[["a", "b"]]))
     assert explainer.player_names == ("const", "a", "b")
