@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
 from fouriershap._base.errors import FileFormatError
+from fouriershap._dependence.coordinates import scaled
 from fouriershap._dependence.fit import fit_dependence
 from fouriershap._dependence.mixture import Mixture
 
@@ -174,3 +175,11 @@ def test_files_are_checked() -> None:
     for name in ("means", "shares", "codes", "coordinates.scale"):
         with pytest.raises(FileFormatError):
             Mixture.from_contents(arrays | {name: arrays[name][:-1]})
+
+
+@pytest.mark.parametrize("n_rows", [3, 97, 1001])
+def test_large_constants_are_at_their_mean(n_rows: int) -> None:
+    numbers = np.full((n_rows, 1), 1.7e18)
+    found = scaled(numbers, np.full(n_rows, 1 / n_rows))
+    np.testing.assert_allclose(found.forward(numbers), 0.0, atol=1e-9)
+    np.testing.assert_allclose(found.back(found.forward(numbers)), numbers)

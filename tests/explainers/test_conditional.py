@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
 import fouriershap as fs
@@ -255,6 +255,19 @@ def test_numbers_whose_squares_overflow(dependence: str) -> None:
         for unit in (1.0, 1e150)
     )
     np.testing.assert_allclose(far, near, rtol=1e-6)
+
+
+def test_what_is_infinite_is_refused() -> None:
+    X = correlated(100, 3)
+    Q = X[:3].copy()
+    Q[1, 0] = np.inf
+    explainer = fs.Explainer(HistGradientBoostingRegressor(max_iter=3).fit(X, X[:, 0]), X, **GAUSSIAN)
+    with pytest.raises(InputError, match="row 1 of 3 has infinite values"):
+        explainer.shap_values(Q)
+    with pytest.raises(InputError, match="background has infinite values"):
+        explainer.with_background(Q)
+    with pytest.raises(InputError, match="variance overflows"):
+        fs.BlackBoxExplainer(lambda rows: rows[:, 0] * 1e200, X, **GAUSSIAN)
 
 
 def test_rows_do_not_depend_on_each_other() -> None:

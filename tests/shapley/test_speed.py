@@ -113,6 +113,8 @@ def test_a_calibration_is_kept_and_damaged_ones_are_told(tmp_path, monkeypatch):
     assert saved_factors() == NEUTRAL
     path = save_factors(Factors(tables=0.5, walk=3.0))
     assert path == calibration_file() and saved_factors() == Factors(tables=0.5, walk=3.0)
+    path.write_text('{"walk": "2"}')
+    assert saved_factors() == Factors(walk=2.0)
     for text in ("", "[1]", '{"walk": "quick"}', '{"walk": -1}', '{"walk": NaN}', '{"fly": 1}'):
         path.write_text(text)
         with pytest.warns(fs.CostWarning, match="speed.json is damaged"):

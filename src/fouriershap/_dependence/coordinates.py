@@ -107,7 +107,8 @@ def _moments(numbers: Floats, weights: Floats) -> tuple[Floats, Floats]:
     largest = np.abs(moved).max(axis=0, initial=0.0)  # whose square may overflow
     unit = np.where(largest > 0, largest, 1.0)
     scale = unit * np.sqrt((share * (moved / unit) ** 2).sum(axis=0) / total)
-    scale[~(scale > 1e-12 * np.abs(center))] = 1.0  # a constant
+    # Of a constant, whose distance from its mean is rounding.
+    scale = np.where(scale > 1e-12 * np.abs(center), scale, np.maximum(np.abs(center), 1.0))
     return center, scale
 
 

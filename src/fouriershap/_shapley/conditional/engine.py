@@ -190,6 +190,8 @@ class ConditionalEngine(WrappingEngine):
             raise InputError(
                 "this explainer was loaded from a file, which keeps no rows: build it again from the model."
             )
+        if np.isinf(rows).any():
+            raise InputError("background has infinite values; a dependence is fitted to finite numbers.")
         inner = self.inner.with_background(rows, weights)
         return make_conditional(inner, self.choice, rows, weights, self.settings, self.chain)
 
@@ -390,6 +392,12 @@ def make_conditional(
     mixture, report = choice(np.asarray(rows, dtype=np.float64), weights, predict)
     sample = mixture.sample(settings.n_fitted, np.random.default_rng([settings.seed, 3]))
     outputs = predict(sample.codes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = outputs.std(axis=0)
+    if not np.isfinite(spread).all():
+        raise InputError(
+            "the outputs of the model are so large that their variance overflows. Explain them in larger units."
+        )
     control = exact_control(inner.representation, mixture)
     if control is None:
         control = fit_control(sample, outputs, mixture, settings.seed)
@@ -401,7 +409,7 @@ def make_conditional(
         np.array(choice.player, dtype=np.int32),
         nothing,
         nothing,
-        outputs.std(axis=0),
+        spread,
         np.zeros(n + 1),
         settings,
         report,

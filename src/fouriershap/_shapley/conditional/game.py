@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.errors import InputError
 from fouriershap._dependence.causes import Chain, Intervened
 from fouriershap._dependence.mixture import Conditioned, Draws, Mixture, row_patterns
 from fouriershap._shapley.conditional.control import Control
@@ -65,7 +66,13 @@ class ConditionalGame:
         out = Means(*np.zeros((3, len(masks), len(rows), self.n_outputs)))
         features = masks[:, self.player]
         draws = 0 if self.control is not None and self.control.is_exact else n_draws
-        for some, gone in row_patterns(self.mixture.positions(rows)):
+        positions = self.mixture.positions(rows)
+        if np.isinf(positions).any():
+            raise InputError(
+                f"row {int(np.isinf(positions).any(axis=1).argmax())} of {len(rows)} has infinite values, of which "
+                "this dependence knows nothing. Leave such rows out, or use dependence='copula'."
+            )
+        for some, gone in row_patterns(positions):
             for first in range(0, len(masks), _CHUNK):
                 part = slice(first, first + _CHUNK)
                 conditioned = self._condition(features[part], gone)

@@ -83,8 +83,9 @@ def saved_factors() -> Factors:
     """Return what `save_factors` wrote last, or neutral factors."""
     try:
         path = calibration_file()
-        factors = Factors(**json.loads(path.read_text()))
-        if all(1e-6 < float(factor) < 1e6 for factor in factors):
+        saved = Factors(**json.loads(path.read_text()))
+        factors = Factors(*map(float, saved))
+        if all(1e-6 < factor < 1e6 for factor in factors):
             return factors
     except (OSError, RuntimeError):  # not calibrated, or there is no home folder
         return NEUTRAL
