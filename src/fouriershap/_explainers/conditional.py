@@ -63,7 +63,8 @@ def with_dependence(build: Callable[[dict[str, Any]], Parts], options: dict[str,
     if own.get("confounded") is not None:
         if choice not in (AUTO, *_OF_CAUSES):
             raise InputError(
-                f"dependence is {choice!r}, but causal values, which confounded= asks for, take 'gaussian' or 'copula'."
+                f"dependence is {truncated_repr(choice)}, but causal values, which confounded= asks for, take "
+                "'gaussian' or 'copula'."
             )
         if others.get("causal_order") is None:
             raise InputError("confounded= is about the groups of causal_order=; give both.")
