@@ -219,3 +219,15 @@ def test_wrong_groups(groups, message):
     model, X, _ = CASES["sklearn"]["DecisionTreeRegressor"]()
     with pytest.raises(fs.InputError, match=message):
         fs.TreeExplainer(model, X, feature_names=["a", "b", "c", "d"], groups=groups)
+
+
+def test_a_class_selects_its_output():
+    from sklearn.ensemble import RandomForestClassifier
+
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    y = np.where(X[:, 0] > 0, "good", np.where(X[:, 1] > 0, "bad", "ugly"))
+    model = RandomForestClassifier(5, random_state=0).fit(X, y)
+    by_name, by_number = (fs.TreeExplainer(model, X, output=output) for output in ("good", 1))
+    np.testing.assert_array_equal(by_name.shap_values(X), by_number.shap_values(X))
+    with pytest.raises(fs.InputError, match="or a class: 'bad', 'good', 'ugly'"):
+        fs.TreeExplainer(model, X, output="Good")

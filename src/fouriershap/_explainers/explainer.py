@@ -77,8 +77,8 @@ class Explainer:
     background : array or data frame, optional
         Rows that stand for "feature unknown"; all of them are used. Only tree models do without.
     output : {"raw", "probability", "response"}, a loss such as "log_loss", or int, optional
-        What is explained, by default the raw output; a number selects one of several. Black boxes are explained in
-        what they return.
+        What is explained, by default the raw output; a number selects one of several; of trees, so does the name
+        of a class. Black boxes are explained in what they return.
     groups : mapping or sequence, or "input" or "encoded", optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column. A Pipeline is explained
         in its own input columns ("input", the default), or in the features that enter its final model ("encoded").

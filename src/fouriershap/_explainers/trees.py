@@ -22,7 +22,7 @@ from fouriershap._base.checks import (
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import get_part, require
-from fouriershap._base.messages import truncated_text
+from fouriershap._base.messages import truncated_list, truncated_repr, truncated_text
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.models import (
     Entered,
@@ -44,7 +44,7 @@ from fouriershap._libraries import (
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.outputs.kinds import Raw, find_output
+from fouriershap._shapley.outputs.kinds import OUTPUTS, Raw, find_output
 from fouriershap._shapley.outputs.transformed import load_output, make_output
 from fouriershap._shapley.players import players_and_index
 from fouriershap._shapley.trees.engine import TreeEngine
@@ -97,11 +97,12 @@ def tree_parts(
         "auto" is interventional if a background is given, else tree_path_dependent. The latter uses the shares of
         the training rows in the trees; with a background, as in shap, the shares of its rows, except below nodes
         that no background row reaches. "conditional": what is unknown follows what is known; see `Explainer`.
-    output : {"raw", "probability", "response"}, a loss such as "log_loss", or int
+    output : {"raw", "probability", "response"}, a loss such as "log_loss", int, or the name of a class
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
         probability, what ``predict`` returns (the exponential of a log link, for instance), or the loss
         (`Explainer.shap_values` then takes labels ``y``). The last three are the values of the margin, rescaled per
-        background row as in shap, and cost about ten times as much. A number selects one of the raw outputs, from 0.
+        background row as in shap, and cost about ten times as much. A number, from 0, or a class selects one of the
+        raw outputs.
     exact : bool
         With ``output="probability"`` or ``"response"``: SHAP values of that output itself, by the definition if
         players and background rows are few, else sampled until standard errors are below 1 % of a row's largest value.
@@ -189,6 +190,7 @@ def tree_parts(
     if tree_limit is not None and not (is_integer(tree_limit) and tree_limit == -1):  # shap: -1 for all
         reading = first_trees(reading, check_int("tree_limit", tree_limit))
     warn_transformed_target(reading, output)
+    output = _number_of_class(output, reading.output_names)
     if is_integer(output):
         reading, output = one_output(reading, int(output)), "raw"
     entered = enter_background(whole, background)
@@ -275,6 +277,18 @@ def refuse_single_precision(reading: Reading, background: Any) -> None:
             f"background has float32 numbers, which the steps before the trees of the model "
             f"({truncated_text(reading.kind)}) round differently. Convert it to float64 for exact values."
         )
+
+
+def _number_of_class(output: Any, names: tuple[str, ...] | None) -> Any:
+    """Return the number of the output that has this name; any other ``output`` as it is."""
+    if not isinstance(output, str) or output in OUTPUTS or not names:
+        return output
+    if output not in names:
+        raise InputError(
+            f"output is {truncated_repr(output)}; choose one of {truncated_list(OUTPUTS)}, or a class: "
+            f"{truncated_list(names)}."
+        )
+    return names.index(output)
 
 
 def _check_unknown_features(feature_perturbation: str, entered: Entered, reading: Reading) -> None:
