@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
 from fouriershap._base.errors import FileFormatError
-from fouriershap._dependence.coordinates import scaled
+from fouriershap._dependence.coordinates import ranked, scaled
 from fouriershap._dependence.fit import fit_dependence
 from fouriershap._dependence.mixture import Mixture
 
@@ -183,3 +183,10 @@ def test_large_constants_are_at_their_mean(n_rows: int) -> None:
     found = scaled(numbers, np.full(n_rows, 1 / n_rows))
     np.testing.assert_allclose(found.forward(numbers), 0.0, atol=1e-9)
     np.testing.assert_allclose(found.back(found.forward(numbers)), numbers)
+
+
+def test_ranks_of_rows_with_next_to_no_weight() -> None:
+    weights = np.r_[1.0, np.full(9, 1e-300)]
+    found = ranked(np.arange(10.0)[:, None], weights / weights.sum())
+    assert np.isfinite(found.scores).all()
+    assert (np.diff(found.scores[0]) >= 0).all()

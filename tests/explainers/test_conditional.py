@@ -257,6 +257,28 @@ def test_numbers_whose_squares_overflow(dependence: str) -> None:
     np.testing.assert_allclose(far, near, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dependence", ["gaussian", "mixture"])
+def test_rows_far_away(dependence: str) -> None:
+    """A tree does not see how far beyond its thresholds a number is, nor do features that are independent of it."""
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
+    explainer = fs.Explainer(model, X, dependence=dependence, tolerance=0.005, **CONDITIONAL)
+    mixture = explainer.engine.mixture
+    Q = X[:1].copy()
+    Q[0, 2] = 1e9
+    want = np.empty(16)
+    rng = np.random.default_rng(1)
+    for S in range(15):
+        given = mixture.condition(np.array([[bool(S >> f & 1) for f in range(4)]]), np.zeros(4, dtype=bool))
+        want[S] = model.predict(given.draw(Q, given.given(Q), given.noise(20_000, rng)).codes).mean()
+    want[15] = model.predict(Q)[0]
+    np.testing.assert_allclose(explainer.shap_values(Q)[0], shapley(lambda S: want[S], 4), atol=0.03)
+    Q[0, 2] = 1e30
+    with pytest.raises(InputError, match="standard deviations from their mean"):
+        explainer.shap_values(Q)
+
+
 def test_what_is_infinite_is_refused() -> None:
     X = correlated(100, 3)
     Q = X[:3].copy()

@@ -13,6 +13,7 @@ from fouriershap._base.headers import require
 Floats = NDArray[np.float64]
 ARRAYS = ("center", "scale", "values", "scores", "bounds", "discrete")
 _MOST_KNOTS = 1024
+_LEAST_RANK = 1e-15  # of rows with next to no weight
 _FEW_VALUES = 32  # distinct values of a number that is drawn from these alone
 
 
@@ -121,7 +122,7 @@ def _scores(numbers: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     share = np.bincount(place, weights[known])
     values, share = values[share > 0], share[share > 0]
     upper = np.cumsum(share) / share.sum()
-    middle = upper - share / share.sum() / 2
+    middle = np.clip(upper - share / share.sum() / 2, _LEAST_RANK, 1 - _LEAST_RANK)
     kept = np.arange(len(values))
     if len(kept) > _MOST_KNOTS:  # the outermost ones, and those between at equal steps
         kept = np.unique(np.linspace(0, len(values) - 1, _MOST_KNOTS).round().astype(int))

@@ -22,6 +22,7 @@ _SIZES = (64, 256)  # waves that are tried
 _WORTH_MORE = 0.7  # of what few waves miss: many must miss less
 _HELD_OUT = 8  # one of so many rows
 _BLOCK = 2048  # rows at a time, which stay in the cache
+_FAR = 1e3  # standard deviations beyond which angles need double precision
 _REACH = 12.0  # standard deviations within which sines stand for a ridge
 
 
@@ -85,7 +86,7 @@ class Control:
         out = np.empty((len(draws.codes), len(self.constant)))
         for first in range(0, len(out), _BLOCK):
             _, positions, symbols = (each[first : first + _BLOCK] for each in draws)
-            angles = positions.astype(self.phases.dtype) @ self.frequencies.T + self.phases
+            angles = positions.astype(self._dtype(positions)) @ self.frequencies.T + self.phases
             found = positions @ self.linear + self.constant
             for v, mine in enumerate(symbols.T):
                 angles += self.symbol_angles[v, mine]
@@ -101,7 +102,7 @@ class Control:
 
         The mean of exp(i u.z) of a Gaussian is exp(i u.m - u'Cu / 2); that of independent labels is a product.
         """
-        mixture, dtype = conditioned.mixture, self.phases.dtype
+        mixture, dtype = conditioned.mixture, self._dtype(given.means)
         known = conditioned.masks[:, mixture.varied].astype(dtype)
         varied = np.arange(len(mixture.varied))
         symbols = mixture.symbols(rows)[:, mixture.varied]
@@ -130,6 +131,11 @@ class Control:
             part += effects + ((1 - known) @ mean_effects)[:, None]
             out += given.shares[k][..., None] * part
         return out
+
+    def _dtype(self, positions: NDArray[Any]) -> np.dtype[Any]:
+        """Return the precision of angles at these coordinates."""
+        is_far = np.abs(positions).max(initial=0.0) > _FAR
+        return np.dtype(np.float64) if is_far else self.phases.dtype
 
 
 def fit_control(draws: Draws, outputs: Floats, mixture: Mixture, seed: int) -> Control:

@@ -17,6 +17,7 @@ from fouriershap._shapley.conditional.control import Control
 Floats = NDArray[np.float64]
 Predict = Callable[[Floats], Floats]
 Masks = NDArray[np.bool_]
+_FARTHEST = 1e10  # standard deviations
 _CHUNK = 32  # coalitions at a time; random numbers depend on it
 _NUMBERS = 1 << 21  # that are drawn at a time
 
@@ -65,12 +66,15 @@ class ConditionalGame:
         """
         out = Means(*np.zeros((3, len(masks), len(rows), self.n_outputs)))
         features = masks[:, self.player]
-        draws = 0 if self.control is not None and self.control.is_exact else n_draws
+        is_closed = self.control is not None and self.control.is_exact
+        draws = 0 if is_closed else n_draws
         positions = self.mixture.positions(rows)
-        if np.isinf(positions).any():
+        far = np.isinf(positions) if is_closed else np.abs(positions) > _FARTHEST
+        if far.any():
             raise InputError(
-                f"row {int(np.isinf(positions).any(axis=1).argmax())} of {len(rows)} has infinite values, of which "
-                "this dependence knows nothing. Leave such rows out, or use dependence='copula'."
+                f"row {int(far.any(axis=1).argmax())} of {len(rows)} has infinite values, or some that are more than "
+                f"{_FARTHEST:g} standard deviations from their mean, of which this dependence knows nothing. Leave "
+                "such rows out, or use dependence='copula'."
             )
         for some, gone in row_patterns(positions):
             for first in range(0, len(masks), _CHUNK):
