@@ -61,6 +61,7 @@ def results() -> dict[str, Any]:
         "explainer": explainer,
         "black box": fs.Explainer(lambda rows: rows["age"] * 1.0, X),
         "path-dependent": fs.Explainer(RandomForestRegressor(3, max_depth=2).fit(X, Y)),
+        "plan": explainer.plan(100),
         "effects": explainer.effects(X),
         "partial dependence": explainer.partial_dependence(["age", HOSTILE]),
         "importance": explainer.importance(X),
@@ -94,7 +95,7 @@ def test_html_is_escaped_and_folded(name: str) -> None:
         "p",
         "code",
     }
-    if "explainer" not in name and name not in ("black box", "path-dependent"):
+    if "explainer" not in name and name not in ("black box", "path-dependent", "plan"):
         frame = RESULTS[name].frame()
         n_heads = 1 + (len(frame) > 10)
         assert len(cells.lines) == min(len(frame), 200) + n_heads
@@ -114,6 +115,7 @@ def test_an_explainer_says_what_it_is() -> None:
     lines = dict(line for line in Cells(RESULTS["explainer"]._repr_html_()).lines)
     assert lines["Model"] == "sklearn.RandomForestRegressor" and lines["Quality"] == "exact"
     assert lines["Background"] == "80 rows" and "on one core" in lines["1,000 rows"]
+    assert dict(Cells(RESULTS["plan"]._repr_html_()).lines)["strategy"] == RESULTS["plan"].strategy
     assert "2%" in dict(Cells(RESULTS["black box"]._repr_html_()).lines)["Quality"]
     assert "path-dependent" in dict(Cells(RESULTS["path-dependent"]._repr_html_()).lines)["Background"]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import AdditivityError, InputError
+from fouriershap._base.html import facts_table
 from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.indices import Index, InteractionIndex
 from fouriershap._shapley.outputs.kinds import LOSSES, Output
@@ -223,6 +224,23 @@ class Plan:
     strategy: str
     reason: str
     seconds: float = field(default=math.nan, kw_only=True)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: numbers that are not known are left out."""
+        told = {name.replace("_", " "): text for name, value in vars(self).items() if (text := _told(value))}
+        return facts_table("Plan", told)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Plan):
+        return f"{value.strategy}: {value.reason}"
+    if isinstance(value, tuple):
+        return "; ".join(map(_told, value))
+    if isinstance(value, str):
+        return value
+    if not np.isfinite(value) or not value:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
 
 
 class PageLookup(Protocol):
