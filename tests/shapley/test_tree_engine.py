@@ -103,7 +103,7 @@ def test_tables_larger_than_estimated_stay_within_the_budget(mixed, monkeypatch)
 def test_the_number_of_threads_changes_no_bit(mixed):
     ensemble, rows = mixed
     many = np.tile(rows, (60, 1))
-    for strategy, data in (("auto", many), ("walk", many[:1500])):
+    for strategy, data in (("tables", many), ("stream", many), ("walk", many[:1500])):
         results = []
         for n_jobs in (1, 2, 5, -1):
             explainer = fs.TreeExplainer(ensemble, rows[:70], strategy=strategy, n_jobs=n_jobs)
