@@ -15,6 +15,7 @@ import oracles
 from fouriershap._shapley.trees import model as tree_model
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import MOST_FEATURES
+from fouriershap._shapley.trees.speed import SPEED
 from models import CASES, classes, numbers
 from shap_oracle import assert_within, brute_force, with_outputs
 from tree_oracles import RandomTrees
@@ -100,14 +101,16 @@ def test_tables_larger_than_estimated_stay_within_the_budget(mixed, monkeypatch)
         fs.TreeExplainer(small, rows[:50], memory=5_000, strategy="tables")
 
 
-def test_the_number_of_threads_changes_no_bit(mixed):
+def test_the_number_of_threads_changes_no_bit(mixed, monkeypatch):
+    monkeypatch.setattr(
+        SPEED, "learn", lambda *_: None
+    )  # else calls may choose another way than those before
     ensemble, rows = mixed
     many = np.tile(rows, (60, 1))
     for strategy, data in (("auto", many), ("stream", many), ("walk", many[:1500])):
         results = []
         for n_jobs in (1, 2, 5, -1):
             explainer = fs.TreeExplainer(ensemble, rows[:70], strategy=strategy, n_jobs=n_jobs)
-            explainer.compile()  # else the plan, which learns from calls, may choose another way for the next
             results.append((explainer.shap_values(data), explainer.expected_value))
         for values, expected in results[1:]:
             assert np.array_equal(values, results[0][0]) and np.array_equal(expected, results[0][1])
