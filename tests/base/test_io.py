@@ -169,8 +169,8 @@ def test_foreign_safetensors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("1", "has format version 1; this fouriershap reads version 2: save the model again"),
-        ("3", "pip install --upgrade"),
+        ("1", f"has format version 1; this fouriershap reads version {files.VERSION}: save the model again"),
+        (str(files.VERSION + 1), "pip install --upgrade"),
         ("999", "version 999"),
         ("", "version"),
         ("x", "version"),
@@ -273,7 +273,12 @@ def test_tables_travel_by_pickle_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("header", "[" * 100_000), ("version", "9" * 5000)])
 def test_metadata_that_is_out_of_bounds(tmp_path: Path, key: str, value: str) -> None:
-    metadata = {"format": "fouriershap", "version": "2", "kind": "spectrum", "header": "{}"} | {key: value}
+    metadata = {
+        "format": "fouriershap",
+        "version": str(files.VERSION),
+        "kind": "spectrum",
+        "header": "{}",
+    } | {key: value}
     metadata["sha256"] = files._digest("spectrum", {}, metadata["header"])
     save_file({}, tmp_path / "m.fshap", metadata=metadata)
     with pytest.raises(fs.FileFormatError):

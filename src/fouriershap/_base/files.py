@@ -19,7 +19,7 @@ from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._base.safetensors import Layout, map_tensors, parse_json, read_layout, write_tensors
 
 T = TypeVar("T")
-VERSION = 2
+VERSION = 3
 _MOST_DIGITS = 9
 _FORMAT = "fouriershap"
 
