@@ -223,7 +223,7 @@ class Plan:
 
     strategy: str
     reason: str
-    seconds: float = field(default=math.nan, kw_only=True)
+    seconds: float = field(default=math.nan, kw_only=True, compare=False)  # NaN is unlike itself
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: numbers that are not known are left out."""
