@@ -23,6 +23,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 from models import XGBOOST_KEEPS_LABELS
@@ -313,6 +314,23 @@ def test_infinity_is_not_a_label(kind: str, tmp_path: Path) -> None:
     for one in (explainer, fs.load(tmp_path / "e.fshap")):
         with pytest.raises(fs.InputError, match="column 'c', has inf, which is not a label"):
             one.predict(pl.DataFrame({"x": [0.0, 1.0], "c": [VOCABULARIES[kind][1], np.inf]}, strict=False))
+
+
+def test_infinity_is_no_unknown_label_to_files_of_pipelines(tmp_path: Path) -> None:
+    X = pd.DataFrame({"c": [1.0, 2.0, 3.0] * 20})
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    pipeline = make_pipeline(encoder, DecisionTreeRegressor(max_depth=2)).fit(X, X["c"])
+    explainer = fs.TreeExplainer(pipeline, X)
+    explainer.save(tmp_path / "e.fshap")
+    for cell, is_known in ((7.0, True), (np.inf, False)):
+        rows = pd.DataFrame({"c": pd.Categorical([1.0, cell])})
+        assert (own_answer(pipeline, rows) is not None) == is_known
+        for one in (explainer, fs.load(tmp_path / "e.fshap")):
+            if is_known:
+                np.testing.assert_allclose(one.predict(rows), pipeline.predict(rows), rtol=1e-6)
+            else:
+                with pytest.raises(fs.InputError, match="infinit"):
+                    one.predict(rows)
 
 
 def test_text_is_not_a_number_to_files_of_pipelines(tmp_path: Path) -> None:

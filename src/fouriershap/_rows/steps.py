@@ -145,6 +145,7 @@ class Vocabulary:
             )
         entries = column.tolist()
         if column.dtype.kind == "f":  # NaN is the missing value of numbers, whatever the encoder calls it
+            _refuse_infinite(column)
             entries = [NULL if entry != entry else entry for entry in entries]
         try:
             of_each = {entry: self._number_of(entry, known) for entry in set(entries)}
@@ -308,6 +309,10 @@ def matrix(columns: list[Column]) -> NDArray[Any]:
         raise StepError(str(error)) from None
     dtype = np.result_type(*(c.dtype for c in numbers)) if numbers else np.dtype(np.float64)
     X = np.column_stack(numbers).astype(dtype if dtype.kind == "f" else np.float64)
-    if np.isinf(X).any():
-        raise StepError("there is an infinite number")
+    _refuse_infinite(X)
     return X
+
+
+def _refuse_infinite(numbers: NDArray[Any]) -> None:
+    if np.isinf(numbers).any():
+        raise StepError("there is an infinite number")
