@@ -395,6 +395,20 @@ def test_lists_keep_their_types(kind: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, model.predict(rows))
 
 
+def test_lists_of_texts_and_numbers(tmp_path: Path) -> None:
+    """NumPy would make texts of the numbers: "nan" is a label to CatBoost, and NaN none."""
+    X = pd.DataFrame({"c": ["a", "b", "nan"] * 30, "x": np.arange(90.0)})
+    settings: dict[str, Any] = {"iterations": 3, "depth": 2, "verbose": 0, "allow_writing_files": False}
+    model = catboost.CatBoostRegressor(**settings, cat_features=[0]).fit(X, X["x"] * (X["c"] == "a"))
+    explainer = fs.TreeExplainer(model, X)
+    explainer.save(tmp_path / "e.fshap")
+    rows = [["a", 60.0], ["nan", 3.0]]
+    for one in (explainer, fs.load(tmp_path / "e.fshap")):
+        np.testing.assert_allclose(one.predict(rows), model.predict(rows), atol=1e-6)
+        with pytest.raises(fs.InputError, match="has a missing value"):
+            one.predict([["a", 60.0], [np.nan, 3.0]])
+
+
 def test_a_form_is_asked_about_once() -> None:
     X, y = training("words")
     model = light(X, y)

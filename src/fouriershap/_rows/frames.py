@@ -145,6 +145,10 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
         raise InputError(f"{name} is {truncated_repr(X)}; give a matrix of rows (n_rows, {n_features}).")
     try:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
+        if array.dtype.kind in "US" and isinstance(X, list | tuple):
+            array = np.array(
+                X, dtype=object
+            )  # where there is one text, NumPy would make texts of numbers, too
     except ValueError as error:
         raise InputError(f"{name} is not a matrix of rows: {error_text(error)}.") from None
     if array.ndim != 2:
