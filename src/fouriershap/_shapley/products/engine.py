@@ -250,8 +250,8 @@ class ProductEngine(ModelEngine):
                 return
             missed = f"{share:.1%} of the interactions of {len(some)} pairs"
         warn(
-            f"products of marginals stand for the background, which miss {missed}. compress_background=False takes all "
-            "rows, and more time.",
+            f"products of marginals stand for the background, which miss {missed}. `ProductExplainer` takes "
+            "compress_background=False: all rows, and more time.",
             FidelityWarning,
         )
 
